@@ -147,18 +147,10 @@ class Vmap(Scenario):
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         yield from random_arrays(outcome, planted=not self.options.break_one_word)
-        for one in state.visits(outcome, "entry"):
-            name = f"{one.event['name']}() is seen ({one.arm})"
-            yield state.judge(name, [one], _seen)
         yield from verdicts(outcome)
-        for same in (as_original, warnings, upstream):
-            yield from same(outcome, self.arms[0])
         yield self._whole(outcome)
-        busy, on = bool(outcome.of("soak")), bool({*self.arms} & {*SERVING})
-        if busy:
-            yield state.meanwhile(outcome, vmap=int(on))
-        if on:
-            yield state.attached(outcome, "vmap", busy=busy)
+        if {*self.arms} & {*SERVING}:
+            yield state.attached(outcome, "vmap", busy=bool(outcome.of("soak")))
 
     def _whole(self, outcome: Outcome) -> Check:
         """Check that each word of the job has reported."""
@@ -278,6 +270,12 @@ class Checked(Vmap):
             lines += ["ktap parts", f"ktap attributes {large}"]
         return lines
 
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        yield from super().judged(outcome)
+        for one in state.visits(outcome, "entry"):
+            name = f"{one.event['name']}() is seen ({one.arm})"
+            yield state.judge(name, [one], _seen)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Refused(Vmap):
@@ -296,6 +294,23 @@ class Refused(Vmap):
             return [*lines, f"soak {seconds} 2 vmap_turn vmap={modes[0]}"]
         return [*lines, f"soak {seconds} 0 'sleep 1'"]
 
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that failures in every mode are those without the module, too.
+
+        PMD mappings need fewer page tables, so an allocation failure hits elsewhere:
+        the guest alone judges block mode.
+        """
+        yield from super().judged(outcome)
+        said: dict[tuple[str, str], dict[str, str]] = {}
+        for event, _, name, detail in _ktap(outcome):
+            of, arm = event["of"], event["arm"]
+            if of == "bad" or (of == "starve" and arm != "block"):
+                said.setdefault((of, name), {})[arm] = detail
+        for (_, name), arms in said.items():
+            yield base.alike(f"as the original: {name}", arms, self.arms[0])
+        yield from warnings(outcome, self.arms[0])
+        yield state.meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream(Vmap):
@@ -307,6 +322,26 @@ class Upstream(Vmap):
         for arm in chance.sample(self.arms, len(self.arms)):
             lines += [self.state(arm), f"upstream {options} nr_threads=2"]
         return lines
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that the tests end in every mode as without the module, too."""
+        yield from super().judged(outcome)
+        yield from warnings(outcome, self.arms[0])
+        said: dict[str, dict[str, list[str]]] = {}
+        for event in outcome.of("upstream"):
+            if found := SUMMARY.search(event["line"]):
+                name, *verdict = found.groups("0")
+                some = said.setdefault(name, {}).setdefault(event["arm"], [])
+                some.append("/".join(verdict))
+            else:
+                name = f"a result that is understood ({event['arm']})"
+                yield Check(name, ok=False, detail=event["line"])
+        for name, arms in said.items():
+            failed = any(
+                one.split("/")[1] != "0" for some in arms.values() for one in some
+            )
+            ok = (not failed or name == MAY_FAIL) and {*arms} == {*self.arms}
+            yield base.alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
 
 
 def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
@@ -371,21 +406,6 @@ def verdicts(outcome: Outcome) -> Iterator[Check]:
             yield Check(name, ok=False, detail=f"{many} of {plan['plan']}")
 
 
-def as_original(outcome: Outcome, first: str) -> Iterator[Check]:
-    """Check that failures in every mode are those without the module.
-
-    PMD mappings need fewer page tables, so an allocation failure hits elsewhere:
-    the guest alone judges block mode.
-    """
-    said: dict[tuple[str, str], dict[str, str]] = {}
-    for event, _, name, detail in _ktap(outcome):
-        of, arm = event["of"], event["arm"]
-        if of == "bad" or (of == "starve" and arm != "block"):
-            said.setdefault((of, name), {})[arm] = detail
-    for (_, name), arms in said.items():
-        yield base.alike(f"as the original: {name}", arms, first)
-
-
 def warnings(outcome: Outcome, first: str) -> Iterator[Check]:
     """Check that the kernel's warnings in every mode are those without the module."""
     seen: dict[str, dict[str, list[str]]] = {}
@@ -394,24 +414,6 @@ def warnings(outcome: Outcome, first: str) -> Iterator[Check]:
     for what, arms in seen.items():
         ok = bool(arms.get(first)) is (what not in SILENT)
         yield base.alike(f"warnings ({what})", arms, first, ok=ok)
-
-
-def upstream(outcome: Outcome, first: str) -> Iterator[Check]:
-    """Check that the kernel's own tests end in every mode as without the module."""
-    said: dict[str, dict[str, list[str]]] = {}
-    events = outcome.of("upstream")
-    for event in events:
-        if found := SUMMARY.search(event["line"]):
-            name, *verdict = found.groups("0")
-            some = said.setdefault(name, {}).setdefault(event["arm"], [])
-            some.append("/".join(verdict))
-        else:
-            name = f"a result that is understood ({event['arm']})"
-            yield Check(name, ok=False, detail=event["line"])
-    for name, arms in said.items():
-        failed = any(one.split("/")[1] != "0" for some in arms.values() for one in some)
-        ok = (not failed or name == MAY_FAIL) and {*arms} == {e["arm"] for e in events}
-        yield base.alike(f"{name} (upstream)", arms, first, ok=ok)
 
 
 def _on_both(*runs: str) -> dict[str, tuple[str, ...]]:
