@@ -6,8 +6,8 @@ sysfs (lab/guest/state.sh). They are read as on a real machine.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bulkmm.control import module
@@ -16,7 +16,7 @@ from bulkmm.control.root import Root
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-HITS, SMALL = "hits", "small"  # a counter, a reason to fall back
+HITS = "hits"  # a counter
 UNLOAD = "unload"
 
 
@@ -124,21 +124,20 @@ class Expect:
     mode: str | None = None  # None: any
     least: int = 0
     most: int | None = None  # None: as many as least
-    small: int | None = 0  # fallbacks for that; None: any
-    others: bool = False  # other reasons to fall back are expected
+    # how often the original serves, by reason; None: whatever happens
+    fell: Mapping[str, int] | None = field(default_factory=dict)
     counter: str = HITS
 
     def wrong(self, visit: Visit) -> str:
         """Return what is not as expected; "" if all is."""
-        many, fell = visit.moved(self.path, self.counter), visit.fell(self.path)
+        many = visit.moved(self.path, self.counter)
         most = self.least if self.most is None else self.most
         said = []
         if not self.least <= many <= most:
             said.append(f"{many} {self.counter}, not {self.least}")
-        if fell.pop(SMALL, 0) != self.small and self.small is not None:
-            said.append(f"not {self.small} small")
-        if fell and not self.others:
-            said.append(", ".join(f"{n} fell: {why}" for why, n in fell.items()))
+        fell = visit.fell(self.path)
+        if self.fell is not None and fell != Counter(self.fell):
+            said.append(f"fell back: {dict(fell)}, not {dict(self.fell)}")
         mode = visit.path(self.path).mode
         if visit.after and self.mode not in (None, mode):
             said.append(f"mode {mode}, not {self.mode}")

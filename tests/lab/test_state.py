@@ -62,10 +62,14 @@ BYTES = Expect("p", "on", 4, counter="bytes")
         (shown(fallback_nomem=1), shown(hits=4, fallback_nomem=1), FOUR, True),
         (ON, shown(hits=4, fallback_off=1), FOUR, True),
         (ON, shown(hits=4, fallback_small=1), FOUR, False),
-        (ON, shown(hits=4, fallback_small=1), Expect("p", "on", 4, small=1), True),
-        (ON, shown(hits=4), Expect("p", "on", 4, small=1), False),
-        (ON, shown(hits=4, fallback_small=9), Expect("p", "on", 4, small=None), True),
-        (ON, shown(hits=4, fallback_walk=9), Expect("p", "on", 4, others=True), True),
+        (
+            ON,
+            shown(hits=4, fallback_small=1),
+            Expect("p", "on", 4, fell={"small": 1}),
+            True,
+        ),
+        (ON, shown(hits=4), Expect("p", "on", 4, fell={"small": 1}), False),
+        (ON, shown(hits=4, fallback_walk=9), Expect("p", "on", 4, fell=None), True),
     ],
 )
 def test_visit(

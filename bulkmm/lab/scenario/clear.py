@@ -113,8 +113,8 @@ def served(
         else:
             small += many
     return (
-        Expect("clear", visit.arm, hits, small=small),
-        Expect("alloc", least=alloc, small=None, others=True),
+        Expect("clear", visit.arm, hits, fell={"small": small}),
+        Expect("alloc", least=alloc, fell=None),
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Scenarios of path copy: hugetlb pages are copied, broken ones among them."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ class Copy(Scenario):
         yield state.judge("hits", copied, _hits)
         for way in (*BROKEN, KNOWN):
             yield _same(way, broken)
-        yield _redone(broken)
+        yield state.judge("the original meets the broken page", broken, _redone)
         yield state.attached(outcome, "copy")
 
 
@@ -78,19 +79,10 @@ def _same(way: str, seen: list[Visit]) -> Check:
     return alike(f"{way}, a broken page: the same verdict", found, ok=ok)
 
 
-def _redone(seen: list[Visit]) -> Check:
-    """Check that the original dealt with what a machine check had cut short."""
-    many = {
-        f"{one.event['way']}, {one.arm}": one.fell("copy")["poison"]
-        for one in seen
-        if one.arm in SERVED
-    }
-    wanted = {
-        f"{way}, {arm}": int(way in BROKEN)
-        for way in (*BROKEN, KNOWN)
-        for arm in SERVED
-    }
-    return Check("the original meets the broken page", many == wanted, str(many))
+def _redone(visit: Visit) -> Expect:
+    """Return what is expected: the original does what a machine check cut short."""
+    poison = int(visit.arm in SERVED and visit.event["way"] in BROKEN)
+    return Expect("copy", visit.arm, 0, sys.maxsize, {"poison": poison})
 
 
 SCENARIOS = (

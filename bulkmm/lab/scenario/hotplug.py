@@ -187,9 +187,7 @@ class Hotplug(Scenario):
 def _alloc(counter: str, least: int) -> state.Expect:
     """Return what is expected of a counter of path alloc: so many or more, or none."""
     most = sys.maxsize if least else 0
-    return state.Expect(
-        "alloc", None, least, most, small=None, others=True, counter=counter
-    )
+    return state.Expect("alloc", None, least, most, None, counter)
 
 
 def _arm(event: Event) -> str | None:
@@ -246,7 +244,7 @@ def _expected(visit: state.Visit) -> state.Expect:
     """Return what is expected: walks are saved where the path is on, only there."""
     on = visit.arm in SERVED
     most = sys.maxsize if on else 0
-    return state.Expect("hotplug", "on" if on else "off", int(on), most, others=True)
+    return state.Expect("hotplug", "on" if on else "off", int(on), most, None)
 
 
 _kmem = partial(

@@ -223,7 +223,8 @@ def _of_way(
     def expected(visit: state.Visit) -> tuple[state.Expect, state.Expect]:
         """Return that every folio is served, whatever becomes of smaller ones."""
         clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
-        return replace(clear, small=None), alloc
+        smaller = {"small": visit.fell("clear")["small"]}
+        return replace(clear, fell=smaller), alloc
 
     events = [one.event for one in visits]
     most = max((int(one["faults"]) for one in events), default=0)

@@ -107,7 +107,7 @@ class Ready(Scenario):
     def _expected(self, visit: Visit) -> Expect:
         """Return what is expected: the whole pool where it is ready, or none of it."""
         many = self.pages if visit.arm in READY else 0
-        return Expect("prezero", None, many, small=None, others=True)
+        return Expect("prezero", None, many, fell=None)
 
     def _cheap(self, way: str, taken: Taken) -> Iterator[Check]:
         """Compare what a ready page costs with its bytes, and with stock's work."""

@@ -384,7 +384,7 @@ def _seen(visit: Visit) -> Expect:
 def _vmap(visit: Visit, least: int, most: int) -> Expect:
     """Return what is expected of calls: served where the path is on, only there."""
     on = visit.arm in SERVING
-    return Expect("vmap", visit.arm, least * on, most * on, small=None, others=True)
+    return Expect("vmap", visit.arm, least * on, most * on, None)
 
 
 def _ktap(outcome: Outcome) -> Iterable[tuple[Event, bool, str, str]]:
