@@ -171,7 +171,7 @@ LAST = "1 words wrong, first in folio 0 at byte 2097144"
             (
                 (FSDAX, "--size", "1G", *ONE),
                 {"struct pages identical (broken-on-purpose)"},
-                "1 words and 0 pageblocks differ",
+                "words_differ=1 pageblocks_differ=0",
             ),
             (
                 ("populate-guest", *ONE),
