@@ -161,7 +161,7 @@ def test_a_preemption_model_that_the_kernel_has_not() -> None:
 
 
 POPULATED = "every byte zero, and there ({} corrupted)"
-LAST = "1 words wrong, first in folio 0 at byte 2097144"
+LAST = "wrong=1 folio=0 offset=2097144"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ LAST = "1 words wrong, first in folio 0 at byte 2097144"
             (
                 ("populate-guest", *ONE),
                 {POPULATED.format("thp"), POPULATED.format("2m")},
-                "1 words wrong",
+                " wrong=1",
             ),
         ],
         [
@@ -203,7 +203,7 @@ LAST = "1 words wrong, first in folio 0 at byte 2097144"
             (
                 ("prezero-2m", "--kernel", "7.3", *ONE),
                 {"every byte zero (corrupted)"},
-                "words wrong",
+                "1 wrong: ",
             ),
         ],
     ),

@@ -271,29 +271,12 @@ def alike(
     return Check(name, same and ok, detail or listed)
 
 
-def right(
-    name: str, events: Sequence[Event], detail: str = "", *, ok: bool = True
+def says(
+    name: str, events: Sequence[Event], /, *, ok: bool = True, **wanted: object
 ) -> Check:
-    """Check that no word was wrong in what events report; there must be some."""
-    wrong = next((one for one in events if int(one["wrong"])), None)
-    said = detail or f"{len(events)} visits"
-    if wrong:
-        what = (str(wrong.get(key, "")) for key in ("arm", "backend"))
-        said += f"; {' '.join(filter(None, what))}: {wrong['wrong']} words wrong"
-        if "folio" in wrong:
-            said += f", first in folio {wrong['folio']} at byte "
-            said += f"{wrong['offset']}: {wrong['word']}"
-    return Check(name, bool(events) and not wrong and ok, said)
-
-
-def says(name: str, events: Sequence[Event], /, **wanted: object) -> Check:
     """Check that all events have these values; there must be some."""
-    seen = [{key: one.get(key) for key in wanted} for one in events]
-    odd = [one for one in seen if one != wanted]
-    listed = ", ".join(
-        f"{key} {value}" for one in seen[:1] for key, value in one.items()
-    )
-    detail = f"{len(events)} reports: {listed}"
-    if odd:
-        detail += f"; {len(odd)} wrong: {odd[0]}"
-    return Check(name, bool(events) and not odd, detail)
+    wrong = [one for one in events if not wanted.items() <= one.items()]
+    detail = f"{len(events)} reports, {len(wrong)} wrong"
+    for one in (*wrong, *events)[:1]:
+        detail += ": " + " ".join(f"{key}={value}" for key, value in one.items())
+    return Check(name, bool(events) and not wrong and ok, detail)

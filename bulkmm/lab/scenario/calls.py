@@ -128,27 +128,13 @@ class Cases(Clear):
             if name.startswith("corrupted"):
                 yield from map(_corrupted, some)
             else:
-                yield _zero(name, some)
+                what = f"zero, and nothing else ({name})"
+                yield base.says(what, some, calls=HINTS, wrong=0, beside=0)
         yield state.judge("counters", state.visits(outcome, "cases"), _expected)
 
 
 def _fixed(four: float, eight: float) -> float:
     return max(2 * four - eight, 0.0)
-
-
-def _zero(name: str, some: list[Event]) -> Check:
-    """Check that every word is zero and the neighbours of the folio are untouched."""
-    calls = sum(int(one["calls"]) for one in some)
-    wrong = next((one for one in some if one["wrong"] or one["beside"]), None)
-    detail = f"{calls} calls on folios of {len(some)} kinds"
-    if wrong:
-        detail += (
-            f"; order {wrong['order']} {wrong['backend']}: {wrong['wrong']} words "
-            f"wrong, {wrong['beside']} beside it, first at byte {wrong['offset']} "
-            f"with hint {wrong['hint']}"
-        )
-    ok = not wrong and calls == HINTS * len(some) > 0
-    return Check(f"zero, and nothing else ({name})", ok, detail)
 
 
 def _corrupted(one: Event) -> Check:
@@ -257,7 +243,7 @@ class Latency(Clear):
         preempts = model in PREEMPTIBLE
         unit = 2 << 20 if preempts else PAGE
         yield base.says("tracepoint", outcome.of("traced")[:1], **TRACED, unit=unit)
-        yield base.right("every byte zero", seen)
+        yield base.says("every byte zero", seen, wrong=0)
         bounds = [] if preempts else outcome.of("bound")
         of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")
         for name, some in of_list.items():

@@ -17,7 +17,7 @@ from bulkmm.control.module import OFF
 from bulkmm.control.needs import at_least
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario.base import Event, Measure, Scenario, grouped, right, says
+from bulkmm.lab.scenario.base import Event, Measure, Scenario, grouped, says
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
 from bulkmm.size import KIB, PAGE, named
@@ -204,9 +204,8 @@ class Faulted(Clear):
         found = [one for one in seen if one["label"] != "planted"]
         by_way = grouped(found, lambda one: f"{size(one['kib'])} {one['way']}")
         for name, some in by_way.items():
-            folios = sum(int(one["folios"]) for one in some)
-            detail = f"{folios} folios in {len(some)} visits"
-            yield right(f"every byte zero ({name})", some, detail, ok=folios > 0)
+            ok = any(one["folios"] for one in some)
+            yield says(f"every byte zero ({name})", some, ok=ok, wrong=0)
         yield from self._planted(outcome.of("visit", label="planted"))
         if looked := [one for one in seen if one["tags"]]:
             yield _tags(looked)
@@ -264,11 +263,10 @@ class Soak(Clear):
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         soaked = outcome.of("soaked")
         for event in soaked:
-            folios, refused = int(event["folios"]), int(event["refused"])
-            detail = f"{folios} folios, {refused} not to be had"
-            name = f"every byte zero (process {event['process']})"
             # in a short run the others may leave one process without a folio
-            yield right(name, [event], detail, ok=folios > 0 or refused > 0)
+            ok = event["folios"] > 0 or event["refused"] > 0
+            name = f"every byte zero (process {event['process']})"
+            yield says(name, [event], ok=ok, wrong=0)
         had = sum(int(event["folios"]) > 0 for event in soaked)
         detail = f"{had} of {len(soaked)} processes had folios"
         yield Check("folios for most processes", 2 * had > len(soaked), detail)

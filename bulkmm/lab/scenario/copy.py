@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario.base import LACKING, Scenario, alike, right
+from bulkmm.lab.scenario.base import LACKING, Scenario, alike, says
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
 
@@ -48,13 +48,11 @@ class Copy(Scenario):
         copied = state.visits(outcome, "copied")
         broken = state.visits(outcome, "broken")
         for one in copied:
-            event, copies = one.event, int(one.event["copies"])
-            if event["label"] == "planted":
-                said = f"{event['wrong']} words wrong"
-                yield Check("a wrong word is seen", event["wrong"] == 1, said)
+            if one.event["label"] == "planted":
+                yield says("a wrong word is seen", [one.event], wrong=1)
             else:
-                name = f"{event['way']}, {one.arm}: as the model has it"
-                yield right(name, [event], f"{copies} copies", ok=copies > 0)
+                name = f"{one.event['way']}, {one.arm}: as the model has it"
+                yield says(name, [one.event], ok=one.event["copies"] > 0, wrong=0)
         yield state.judge("hits", copied, _hits)
         for way in (*BROKEN, KNOWN):
             yield _same(way, broken)
