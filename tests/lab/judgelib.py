@@ -109,7 +109,7 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     # pages that are ready
     ("prezero-2m", on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
     ("prezero-2m", on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
-    (CHURN, on("prezero-churned"), GONE, "enough pages"),
+    (CHURN, on("prezero-churned"), GONE, "enough pages|every page zero"),
     (CHURN, on("check"), on(ok="no"), "the pool is exact"),
     (CHURN, UNLOAD, GONE, "served meanwhile"),
 ]

@@ -132,7 +132,7 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
         if ran["arch"] == "arm64":
             old = {OLD_CPU[1], ALL_OFF} & set(words)  # nor has it memory tags
             assert backends == BACKENDS - ({"mops"} if old else set())
-            tagged = {c["name"] for c in document["checks"]} & {"every memory tag zero"}
+            tagged = [c for c in document["checks"] if "memory tag" in c["name"]]
             assert bool(tagged) is not bool(old)
         else:
             assert backends > {"", "generic", "plain"}
@@ -198,7 +198,7 @@ LAST = "wrong=1 folio=0 offset=2097144"
             (
                 ("prezero-stress", "--kernel", "7.3", "--folios", "1000"),
                 {"every page zero"},
-                "of 1",
+                " wrong: ",
             ),
             (
                 ("prezero-2m", "--kernel", "7.3", *ONE),

@@ -258,21 +258,16 @@ def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[
 
 
 def alike(
-    name: str,
-    arms: Mapping[str, object],
-    base: str = ABSENT,
-    detail: str = "",
-    *,
-    ok: bool = True,
+    name: str, arms: Mapping[str, object], first: str = ABSENT, *, ok: bool = True
 ) -> Check:
-    """Check that every state of the module ends as the base: without it."""
-    same = base in arms and all(said == arms[base] for said in arms.values())
+    """Check that every state of the module ends as the first: without it."""
+    same = first in arms and all(said == arms[first] for said in arms.values())
     listed = "; ".join(f"{arm}: {said}" for arm, said in arms.items())
-    return Check(name, same and ok, detail or listed)
+    return Check(name, same and ok, listed)
 
 
 def says(
-    name: str, events: Sequence[Event], /, *, ok: bool = True, **wanted: object
+    name: str, events: Sequence[Event], wanted: Mapping[str, object], *, ok: bool = True
 ) -> Check:
     """Check that all events have these values; there must be some."""
     wrong = [one for one in events if not wanted.items() <= one.items()]

@@ -129,7 +129,7 @@ class Cases(Clear):
                 yield from map(_corrupted, some)
             else:
                 what = f"zero, and nothing else ({name})"
-                yield base.says(what, some, calls=HINTS, wrong=0, beside=0)
+                yield base.says(what, some, {"calls": HINTS, "wrong": 0, "beside": 0})
         yield state.judge("counters", state.visits(outcome, "cases"), _expected)
 
 
@@ -143,7 +143,7 @@ def _corrupted(one: Event) -> Check:
     # the next call restores the word beside the folio
     inside, beside = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
     name = f"corrupted {what} is seen (order {one['order']})"
-    return base.says(name, [one], wrong=inside, beside=beside)
+    return base.says(name, [one], {"wrong": inside, "beside": beside})
 
 
 def _expected(visit: state.Visit) -> state.Expect:
@@ -189,15 +189,14 @@ class Used(Clear):
 
 def _brought(one: Event, release: str) -> Check:
     """Check that pages were cleared to suit their use."""
-    way, streaming, cached = one["way"], int(one["streaming"]), int(one["cached"])
+    way = one["way"]
     touched = way in TOUCHED and one["cached_max"] > 0
-    good, bad = (cached, streaming) if touched else (streaming, cached)
+    wanted, other = ("cached", "streaming") if touched else ("streaming", "cached")
     none = way == "mprotect-locked" and not at_least(release, WHOLE_ZERO_PAGE)
     name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
     if not one["cached_max"]:
         name += " with cached_max 0"
-    detail = f"{streaming} bypassed the cache, {cached} did not"
-    return Check(name, not bad and (good > 0 or none), detail)
+    return base.says(name, [one], {other: 0}, ok=one[wanted] > 0 or none)
 
 
 def _model(outcome: Outcome) -> str:
@@ -239,11 +238,14 @@ class Latency(Clear):
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         seen, model = outcome.of("late"), _model(outcome)
-        yield Check("sampled", all(one["late_samples"] > 0 for one in seen), model)
+        ok = all(one["late_samples"] for one in seen)
+        yield base.says("sampled", seen, {}, ok=ok)
         preempts = model in PREEMPTIBLE
         unit = 2 << 20 if preempts else PAGE
-        yield base.says("tracepoint", outcome.of("traced")[:1], **TRACED, unit=unit)
-        yield base.says("every byte zero", seen, wrong=0)
+        yield base.says(
+            "tracepoint", outcome.of("traced")[:1], {**TRACED, "unit": unit}
+        )
+        yield base.says("every byte zero", seen, {"wrong": 0})
         bounds = [] if preempts else outcome.of("bound")
         of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")
         for name, some in of_list.items():

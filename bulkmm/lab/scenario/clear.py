@@ -7,6 +7,7 @@ contained. Calls and waits are in bulkmm/lab/scenario/calls.py.
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -205,10 +206,14 @@ class Faulted(Clear):
         by_way = grouped(found, lambda one: f"{size(one['kib'])} {one['way']}")
         for name, some in by_way.items():
             ok = any(one["folios"] for one in some)
-            yield says(f"every byte zero ({name})", some, ok=ok, wrong=0)
+            yield says(f"every byte zero ({name})", some, {"wrong": 0}, ok=ok)
         yield from self._planted(outcome.of("visit", label="planted"))
-        if looked := [one for one in seen if one["tags"]]:
-            yield _tags(looked)
+        looked = grouped(
+            (one for one in seen if one["tags"]), lambda one: str(one["label"])
+        )
+        for label, some in looked.items():
+            name = f"every memory tag zero ({label})"
+            yield says(name, some, {"tags_wrong": int(label == "planted")})
         away = self.pages == "thp" and taken_away(outcome)
 
         def expected(visit: Visit) -> tuple[Expect, Expect]:
@@ -227,31 +232,16 @@ class Faulted(Clear):
         for visit in visits:
             where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
             name = f"a planted byte is seen ({size(visit['kib'])})"
-            yield says(name, [visit], wrong=1, **where)
+            yield says(name, [visit], {"wrong": 1, **where})
         if not visits and not self.options.break_one_word:
             yield Check("a planted byte is seen", ok=False, detail="none planted")
 
     def _forced(self, visits: list[Event]) -> Check:
         """Check that backends of both lists were forced in every way."""
-        least = len(self.ways) * len(self.kib)
-        seen = grouped(visits, lambda one: str(one["arm"]))
-        names = {
-            arm: sorted({v["backend"] for v in some}) for arm, some in seen.items()
-        }
-        ok = {*names} == {*LISTS}
-        ok = ok and all(len(seen[n]) == len(names[n]) * least for n in LISTS)
-        detail = "; ".join(f"{arm}: {', '.join(some)}" for arm, some in names.items())
-        return Check("backends forced", ok, detail)
-
-
-def _tags(visits: list[Event]) -> Check:
-    """Check that memory tags were zero, except planted ones."""
-    wanted = [int(one["label"] == "planted") for one in visits]
-    wrong = [int(one["tags_wrong"]) for one in visits]
-    many = sum(int(one["tags"]) for one in visits)
-    detail = f"{many} tags in {len(visits)} visits, {sum(wrong)} not zero"
-    detail += f"; {sum(wanted)} planted"
-    return Check("every memory tag zero", wrong == wanted, detail)
+        seen = Counter((str(one["arm"]), str(one["backend"])) for one in visits)
+        ok = {arm for arm, _ in seen} == {*LISTS}
+        ok = ok and {*seen.values()} == {len(self.ways) * len(self.kib)}
+        return Check("backends forced", ok, ", ".join(map(" ".join, seen)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +256,7 @@ class Soak(Clear):
             # in a short run the others may leave one process without a folio
             ok = event["folios"] > 0 or event["refused"] > 0
             name = f"every byte zero (process {event['process']})"
-            yield says(name, [event], ok=ok, wrong=0)
+            yield says(name, [event], {"wrong": 0}, ok=ok)
         had = sum(int(event["folios"]) > 0 for event in soaked)
         detail = f"{had} of {len(soaked)} processes had folios"
         yield Check("folios for most processes", 2 * had > len(soaked), detail)

@@ -49,10 +49,10 @@ class Copy(Scenario):
         broken = state.visits(outcome, "broken")
         for one in copied:
             if one.event["label"] == "planted":
-                yield says("a wrong word is seen", [one.event], wrong=1)
+                yield says("a wrong word is seen", [one.event], {"wrong": 1})
             else:
                 name = f"{one.event['way']}, {one.arm}: as the model has it"
-                yield says(name, [one.event], ok=one.event["copies"] > 0, wrong=0)
+                yield says(name, [one.event], {"wrong": 0}, ok=one.event["copies"] > 0)
         yield state.judge("hits", copied, _hits)
         for way in (*BROKEN, KNOWN):
             yield _same(way, broken)

@@ -182,9 +182,9 @@ class Device(Scenario):
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         yield from map(compared, outcome.of("compare"))
         if not self.options.break_one_word and self.mode != PRIVATE:
-            proved = sum(int(one["bytes"]) for one in outcome.of("used"))
-            detail = f"{proved} bytes read back"
-            yield Check("device used afterwards", proved > 0, detail)
+            used = outcome.of("used")
+            ok = any(one["bytes"] for one in used)
+            yield base.says("device used afterwards", used, {}, ok=ok)
         if workers := self.options.workers:
             shared = sum(c.get("shared_bytes", 0) for c in state.unloaded(outcome))
             detail = f"{shared} bytes by others than the caller"
@@ -255,13 +255,13 @@ class Hmm(Scenario):
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         visits, cases = outcome.of("hmm-visit"), outcome.of("hmm-case")
         for name, some in base.grouped(cases, lambda one: str(one["name"])).items():
-            yield base.says(f"test_hmm: {name}", some, wrong=0)
+            yield base.says(f"test_hmm: {name}", some, {"wrong": 0})
         rounds = self.options.rounds
         seen = [Counter(one["arm"] for one in some) for some in (visits, cases)]
         ok = seen == [dict.fromkeys(ARMS, many) for many in (rounds, rounds * CASES)]
         yield Check(base.WHOLE, ok, f"{len(cases)} cases in {len(visits)} visits")
         brought = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
-        yield base.says("device memory brought up", visits, **brought)
+        yield base.says("device memory brought up", visits, brought)
         yield state.judge(
             "counters",
             state.visits(outcome, "hmm-visit"),

@@ -194,11 +194,11 @@ class Populate(Scenario):
         for case in GROUPED:
             yield _of_case(case, said.get(case.words.split()[1], []))
         # a killed process's progress is kept and can be resumed
-        held = int(outcome.of("pool-held")[0]["bytes"])
-        kept = f"{held} bytes were left"
-        yield Check("library: what was populated is kept", 0 < held <= 32 * MIB, kept)
+        held = outcome.of("pool-held")
+        ok = 0 < held[0]["bytes"] <= 32 * MIB
+        yield base.says("library: what was populated is kept", held, {}, ok=ok)
         rest = said.get("the rest of the file", [])
-        yield base.says("library: the rest of the file", rest, error=0, wrong=0)
+        yield base.says("library: the rest of the file", rest, {"error": 0, "wrong": 0})
         yield state.attached(outcome, "clear")
 
 
@@ -229,13 +229,15 @@ def _of_way(
     events = [one.event for one in visits]
     most = max((int(one["faults"]) for one in events), default=0)
     ok = most <= NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
-    yield base.says(f"every byte zero, and there ({name})", events, ok=ok, wrong=0)
+    yield base.says(f"every byte zero, and there ({name})", events, {"wrong": 0}, ok=ok)
     yield state.judge(f"counters ({name})", visits, expected)
     if not away:
         traced = [one for one in events if one["label"] == TRACED]
         touched = FOLIOS if way == TOUCH else 0
         what = f"taken for {'touched' if touched else 'populated'} ({name})"
-        yield base.says(what, traced, streaming=FOLIOS - touched, cached=touched)
+        yield base.says(
+            what, traced, {"streaming": FOLIOS - touched, "cached": touched}
+        )
 
 
 def _of_case(case: Case, said: list[Event]) -> Check:
@@ -243,7 +245,7 @@ def _of_case(case: Case, said: list[Event]) -> Check:
     wanted = {**case.says}
     if said and wanted.get("error") == 0:
         wanted["faults"] = min(int(said[0]["faults"]), NO_FAULTS)
-    return base.says(f"library: {case.name}", said, **wanted)
+    return base.says(f"library: {case.name}", said, wanted)
 
 
 SCENARIOS = (

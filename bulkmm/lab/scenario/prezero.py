@@ -90,11 +90,13 @@ class Ready(Scenario):
         if of_release(outcome.of("start")[0]["release"]) is not X86_64:
             ways.remove(QEMU)
         for way in ways:
-            yield says(f"every byte zero ({way})", outcome.of(VISIT, way=way), wrong=0)
+            yield says(
+                f"every byte zero ({way})", outcome.of(VISIT, way=way), {"wrong": 0}
+            )
         for arm in ARMS:
             known = self.pages if arm in READY else 0
             some = outcome.of(VISIT, arm=arm)
-            yield says(f"known pages ({arm})", some, known=known, left=0)
+            yield says(f"known pages ({arm})", some, {"known": known, "left": 0})
         yield state.judge("counters", visits, self._expected)
         yield state.attached(outcome, "prezero")
         if taken := _taken(outcome, POPULATE):
@@ -178,9 +180,8 @@ class Stress(Scenario):
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         churned = outcome.of("prezero-churned")
         pages = sum(int(one.get("pages", 0)) for one in churned)
-        wrong = sum(int(one.get("wrong", 1)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
-        yield Check("every page zero", not wrong, f"{wrong} of {pages} were not")
+        yield says("every page zero", churned, {"wrong": 0})
         yield Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns")
         yield state.meanwhile(outcome, prezero=math.ceil(pages / SERVED))
 

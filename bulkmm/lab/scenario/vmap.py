@@ -348,20 +348,16 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
     """Check that every random array was mapped as in the model."""
     labels = set()
     for event in (*outcome.of("checked"), *_soaked(outcome)):
-        label, arm, wrong = event["label"], event["arm"], int(event["wrong"])
+        label, arm = event["label"], event["arm"]
         labels.add(label)
-        detail = (
-            f"{event['arrays']} arrays, {event['pages']} pages, "
-            f"{event['small']} small and {event['large']} large entries, "
-            f"{wrong} wrong; first: {event['first']}"
-        )
         if label == "planted":
-            yield Check(f"a wrong page is seen ({arm})", wrong == PLANTED, detail)
+            yield base.says(
+                f"a wrong page is seen ({arm})", [event], {"wrong": PLANTED}
+            )
             continue
-        ok = wrong == 0 and int(event["arrays"]) > 0
-        if label == "random" and arm != "block":
-            ok = ok and int(event["large"]) == 0
-        yield Check(f"arrays mapped as the model says ({label} {arm})", ok, detail)
+        small = label != "random" or arm == "block" or not event["large"]
+        name = f"arrays mapped as the model says ({label} {arm})"
+        yield base.says(name, [event], {"wrong": 0}, ok=small and event["arrays"] > 0)
     if planted and "random" in labels and "planted" not in labels:
         yield Check("a wrong page is seen", ok=False, detail="none planted")
 
