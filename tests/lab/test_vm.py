@@ -193,7 +193,7 @@ LAST = "wrong=1 folio=0 offset=2097144"
             (
                 ("vmap-1page", *ONE, "--arrays", "5", "--arm", "absent"),
                 {"arrays mapped as the model says (broken-on-purpose absent)"},
-                "wrong; first",
+                "1 wrong: ",
             ),
             (
                 ("prezero-stress", "--kernel", "7.3", "--folios", "1000"),
