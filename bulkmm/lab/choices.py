@@ -16,6 +16,11 @@ ACCEL = ("auto", "kvm", "tcg")
 ALIGNS = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}
 PREEMPT = ("none", "voluntary", "full", "lazy")
 CPUS = 2  # of a guest
+# of scenarios; the help must not wait for these to be loaded
+FAMILIES = (
+    *("pmem", "hmm", "clear", "populate", "copy"),
+    *("prezero", "vmap", "hotplug", "suites", "packages"),
+)
 ARMS = ("absent", "off", "pte", "block")  # of vmap
 LARGEST = "1T"  # what the guest's address space has room for
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace

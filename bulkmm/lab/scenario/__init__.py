@@ -16,11 +16,10 @@ from bulkmm.lab.scenario import (
 )
 from bulkmm.lab.scenario.base import Scenario
 
-__all__ = ["FAMILIES", "SCENARIOS", "Scenario", "find"]
+__all__ = ["SCENARIOS", "Scenario", "find"]
 
 PARTS = (memmap, clear, calls, populate, copy, prezero, vmap, hotplug, suites, packages)
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
-FAMILIES = tuple(dict.fromkeys(one.family for one in SCENARIOS))
 
 
 def find(name: str) -> Scenario:

@@ -64,7 +64,6 @@ ALLOWED = 1.5  # times the target latency, plus a page
 TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cases(Clear):
     """Calls with every hint, on folios of every order."""
 
@@ -153,7 +152,6 @@ def _expected(visit: state.Visit) -> state.Expect:
     return clear
 
 
-@dataclass(frozen=True, kw_only=True)
 class Used(Clear):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 

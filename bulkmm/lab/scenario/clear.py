@@ -244,7 +244,6 @@ class Faulted(Clear):
         return Check("backends forced", ok, ", ".join(map(" ".join, seen)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Soak(Clear):
     """All settings change while four processes fault in huge pages."""
 

@@ -3,7 +3,6 @@
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
@@ -24,7 +23,6 @@ POOL = 48  # each broken page is lost to it
 VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Copy(Scenario):
     """Every way in every state of the module."""
 

@@ -233,7 +233,6 @@ def compared(event: dict[str, Any]) -> Check:
     return Check(name, said["pages"] != "0" and wanted.items() <= said.items(), verdict)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Hmm(Scenario):
     """The kernel's own lib/test_hmm.c brings device-private memory up.
 

@@ -7,7 +7,6 @@ command line; the steps after the rescue run as after a boot without it.
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.lab.machine import debs
@@ -27,7 +26,6 @@ def next_version() -> str:
     return f"{front}.{int(last) + 1}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Packages(Scenario):
     """The life cycle of the packages in a guest."""
 

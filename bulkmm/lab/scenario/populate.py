@@ -126,7 +126,6 @@ GROUPED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Populate(Scenario):
     """Memory populated by the kernel and by the library in every state."""
 

@@ -158,7 +158,6 @@ def _taken(outcome: Outcome, slot: int) -> Taken:
     return counting.by(outcome, [VISIT], lambda one: (one["way"], one["arm"]), slot)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Stress(Scenario):
     """prezero-stress: everything at once, until so many pages have been seen."""
 
@@ -190,7 +189,6 @@ GROWN = 512  # pages
 JOBS = {"kernel": 0, "jobs-1": 1, "jobs-2": 2}  # by arm
 
 
-@dataclass(frozen=True, kw_only=True)
 class Grow(Scenario):
     """pool-grow: the pool grown by the kernel and by so many jobs."""
 

@@ -65,7 +65,6 @@ class Suite(Scenario):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Coexist(Suite):
     """Other users of the hooked functions."""
 
@@ -82,7 +81,6 @@ class Coexist(Suite):
         yield Check("every part was run", ok, ", ".join(done))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mm(Suite):
     """The kernel's own tests of memory management."""
 
@@ -135,7 +133,6 @@ class Mm(Suite):
         return Check("every category was run", seen == wanted and not idle, detail)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Odd(Suite):
     """Namespaces of odd sizes on one device."""
 
@@ -176,7 +173,6 @@ class Odd(Suite):
         yield state.attached(outcome, "memmap")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Stress(Suite):
     """Everything at once, while paths are switched."""
 

@@ -251,7 +251,6 @@ class Timed(Vmap):
         return _vmap(visit, many, sys.maxsize)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Checked(Vmap):
     """Random arrays, every public entry, parts of mappings."""
 
@@ -277,7 +276,6 @@ class Checked(Vmap):
             yield state.judge(name, [one], _seen)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Refused(Vmap):
     """Page tables that are refused, bad requests, and mapping while modes change."""
 
@@ -312,7 +310,6 @@ class Refused(Vmap):
         yield state.meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Upstream(Vmap):
     """The running kernel's own lib/test_vmalloc.c."""
 
