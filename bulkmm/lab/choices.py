@@ -5,7 +5,6 @@ A scenario names those that it takes; ``lab run`` refuses the others.
 """
 
 import argparse
-import random
 import re
 from typing import Any
 
@@ -17,6 +16,11 @@ ACCEL = ("auto", "kvm", "tcg")
 ALIGNS = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}
 PREEMPT = ("none", "voluntary", "full", "lazy")
 CPUS = 2  # of a guest
+# of scenarios; the help must not wait for these to be loaded
+FAMILIES = (
+    *("pmem", "hmm", "clear", "populate", "copy"),
+    *("prezero", "vmap", "hotplug", "suites", "packages"),
+)
 ARMS = ("absent", "off", "pte", "block")  # of vmap
 LARGEST = "1T"  # what the guest's address space has room for
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
@@ -100,12 +104,3 @@ def add(parser: argparse.ArgumentParser) -> None:
 def given(args: argparse.Namespace) -> dict[str, Any]:
     """Return those that a command line sets."""
     return {name: getattr(args, name) for name in FLAGS if name in args}
-
-
-class Options(argparse.Namespace):
-    """The user's options; a scenario takes some of them."""
-
-    @property
-    def chance(self) -> random.Random:
-        """Return a random generator in its initial state."""
-        return random.Random(self.seed)  # noqa: S311 - to vary, not to hide

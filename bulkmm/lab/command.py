@@ -4,7 +4,7 @@
 import argparse
 
 from bulkmm import options
-from bulkmm.lab import choices, scenario
+from bulkmm.lab import choices
 from bulkmm.lab.machine import arch, kinds
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
@@ -41,7 +41,7 @@ lab list: lab.commands.listing:show
     List the scenarios: what each measures and checks, and what guest it needs. Each
     filter keeps those that fit; several keep those that fit all.
 [TEXT]  keep those in which this is found
---family {{{",".join(scenario.FAMILIES)}}}  keep those of this family
+--family {{{",".join(choices.FAMILIES)}}}  keep those of this family
 --kernel NAME  keep those that run on this kernel
 --arch {{{ARCH}}}  keep those that run on this architecture
 --json  print the list as JSON, and errors too

@@ -42,15 +42,14 @@ from bulkmm.lab.paths import (
     used,
 )
 from bulkmm.lab.progress import Progress
-from bulkmm.lab.scenario import Scenario
-from bulkmm.lab.work import ABSENT, Work
+from bulkmm.lab.scenario.base import ABSENT, Scenario
 from bulkmm.results import Check, Document
 
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
 # below bulkmm: what drives and judges a run
 JUDGING = (
-    *("lab/*.py", "lab/families/*.py", "lab/machine/*.py", "lab/scenario/*.py"),
+    *("lab/*.py", "lab/machine/*.py", "lab/scenario/*.py"),
     *("control/*.py", "stats.py"),
 )
 
@@ -59,7 +58,7 @@ JUDGING = (
 class Request:
     """What is run, where and how."""
 
-    work: Work
+    scenario: Scenario  # with its options
     kernel: str = ""  # "": the first series of the architecture; see named
     arch: Arch = X86_64
     accel: str = "auto"
@@ -82,7 +81,7 @@ class Request:
     @property
     def words(self) -> str:
         """Return the kernel's parameters, with those of the scenario and the user."""
-        words = f"{self.work.cmdline} {self.append}".strip()
+        words = f"{self.scenario.parameters} {self.append}".strip()
         poisons = self.kind and self.kind.poisons(words)
         return f"page_poison=1 {words}".strip() if poisons else words
 
@@ -92,9 +91,9 @@ class Request:
 
         A kernel that poisons free memory also touches all that is plugged.
         """
-        plugged = self.work.scenario.path == "hotplug"
+        plugged = self.scenario.path == "hotplug"
         touched = plugged and self.kind and self.kind.poisons(self.words)
-        return MEMORY_LIMIT + (self.work.options.size if touched else 0)
+        return MEMORY_LIMIT + (self.scenario.options.size if touched else 0)
 
 
 @dataclass(frozen=True)
@@ -183,10 +182,10 @@ def would_be_of(request: Request) -> str:
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
-    made, work, arch = root.ensure(cache, progress), request.work, request.arch
-    scenario = work.scenario
+    made, arch = root.ensure(cache, progress), request.arch
+    scenario = request.scenario
     kernel = kernel_of(made, request.named, progress, arch)
-    defines = build.check_defines([*request.defines, *work.defines])
+    defines = build.check_defines([*request.defines, *scenario.defines])
     place = build.ensure(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
     if scenario.upstream:
@@ -195,7 +194,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
         kernel,
         image.ensure_base(kernel, scenario.modules, progress),
         modules,
-        work.over(kernel, progress),
+        scenario.over(kernel, progress),
         disk.ensure(kernel, progress) if scenario.disk else None,
         counting.ensure(made, progress) if scenario.marked else None,
     )
@@ -203,7 +202,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 
 def check_cpus(request: Request) -> None:
     """Reject CPUs where memory nodes have them, and several with a counted clock."""
-    one, cpus = request.work.scenario, request.cpus
+    one, cpus = request.scenario, request.cpus
     most = 1 if one.counted else MOST_CPUS
     if cpus != CPUS and (one.hot.shared_out or one.hot.bare):
         where = f"{one.name}: its memory nodes have them"
@@ -215,9 +214,9 @@ def check_cpus(request: Request) -> None:
 def check(request: Request) -> None:
     """Reject what does not exist or does not fit together."""
     kernels.check(request.named, request.arch)
-    if lack := request.work.scenario.lacking(request.named, request.arch):
+    if lack := request.scenario.lacking(request.named, request.arch):
         raise UsageError(lack)
-    request.work.check_options(request.arch)
+    request.scenario.check_options(request.arch)
     check_cpus(request)
     build.check_defines(request.defines)
 
@@ -235,7 +234,7 @@ def run_scenario(request: Request) -> Document:
             chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
             run = stack.enter_context(vm.run_directory(ready.kernel.root))
             if request.keep:
-                kept = _kept(cache, request.work.scenario.name)
+                kept = _kept(cache, request.scenario.name)
                 stack.callback(_keep, run, kept)
                 progress.note(f"the run's files are kept in {kept}")
             guest = _guest(request, ready, chosen, run)
@@ -272,9 +271,8 @@ def _keep(run: Path, to: Path) -> None:
 
 def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Guest:
     """Return the guest, with its job and our modules in a second archive."""
-    kernel, work = ready.kernel, request.work
-    scenario = work.scenario
-    job = work.job(image.modules_to_load(kernel, scenario.modules))
+    kernel, scenario = ready.kernel, request.scenario
+    job = scenario.job(image.modules_to_load(kernel, scenario.modules))
     files = (ready.base, run, job, ready.modules)
     initramfs = image.initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(
@@ -282,7 +280,7 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
         initramfs,
         scenario.memory,
         "nd_pmem" in scenario.modules,
-        work.options.size,
+        scenario.options.size,
         chosen,
         request.words,
         request.arch,
@@ -299,20 +297,20 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
 def _boot(
     request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
 ) -> vm.Outcome:
-    work, done = request.work, count(1)
-    what = f"{work.scenario.name} on {kernel.release} under {guest.accel.upper()}"
+    scenario, done = request.scenario, count(1)
+    what = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
     slow = request.kind.slow if request.kind else 1
 
     def seen(event: dict[str, Any]) -> None:
         if event["event"] == "unknown-backend":
             raise UsageError(
-                f"unknown backend {work.options.backend}: "
+                f"unknown backend {scenario.options.backend}: "
                 f"the module has {event['known']}"
             )
         progress.detail(f"{what}: {event['event']}, {next(done)} reports")
 
     with progress.step(what):
-        silent = (vm.SILENT + work.quiet) * slow
+        silent = (vm.SILENT + scenario.quiet) * slow
         outcome = vm.boot(guest, kernel.root, run, silent, seen)
     if guest.plugin and not outcome.work:  # or checks of work would be left out
         raise GuestError("QEMU's plugin counted no work")
@@ -328,18 +326,18 @@ def _document(request: Request, outcome: vm.Outcome) -> Document:
 
 
 def _judged(request: Request, outcome: vm.Outcome) -> Document:
-    work = request.work
+    scenario = request.scenario
     document = Document(machine={})
-    document.results, document.ratios = work.results(outcome)
-    document.checks = [*work.checks(outcome), *_guest_checks(request, outcome)]
+    document.results, document.ratios = scenario.results(outcome)
+    document.checks = [*scenario.checks(outcome), *_guest_checks(request, outcome)]
     document.run = {
-        "scenario": work.scenario.name,
+        "scenario": scenario.name,
         "accel": request.accel,
         "defines": request.defines,
-        "published": list(work.scenario.published),
+        "published": list(scenario.published),
         "peak_rss_bytes": outcome.peak_rss,
-        "hooks": state.hooks_seen(outcome, work.scenario.path),
-        **work.facts(outcome),
+        "hooks": state.hooks_seen(outcome, scenario.path),
+        **scenario.facts(outcome),
     }
     return document
 
@@ -347,15 +345,15 @@ def _judged(request: Request, outcome: vm.Outcome) -> Document:
 def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
     """Return the checks common to all scenarios (vm.boot has checked the log)."""
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
-    allowed = request.work.scenario.taint
-    allowed |= klog.WARNED_TAINT if request.work.scenario.warns else 0
+    allowed = request.scenario.taint
+    allowed |= klog.WARNED_TAINT if request.scenario.warns else 0
     taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
     rss, most = outcome.peak_rss, request.memory_limit
     return [
         Check("kernel log clean", ok=True, detail="nothing found"),
         Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
         Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
-        *_warning_checks(request.work.scenario, outcome.log),
+        *_warning_checks(request.scenario, outcome.log),
         *_lock_checks(request.kind, end),
     ]
 

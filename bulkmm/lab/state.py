@@ -6,8 +6,8 @@ sysfs (lab/guest/state.sh). They are read as on a real machine.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bulkmm.control import module
@@ -16,7 +16,7 @@ from bulkmm.control.root import Root
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.results import Check
 
-HITS, SMALL = "hits", "small"  # a counter, a reason to fall back
+HITS = "hits"  # a counter
 UNLOAD = "unload"
 
 
@@ -122,22 +122,22 @@ class Expect:
 
     path: str
     mode: str | None = None  # None: any
-    least: int = 0  # hits
+    least: int = 0
     most: int | None = None  # None: as many as least
-    small: int | None = 0  # fallbacks for that; None: any
-    others: bool = False  # other reasons to fall back are expected
+    # how often the original serves, by reason; None: whatever happens
+    fell: Mapping[str, int] | None = field(default_factory=dict)
+    counter: str = HITS
 
     def wrong(self, visit: Visit) -> str:
         """Return what is not as expected; "" if all is."""
-        hits, fell = visit.moved(self.path), visit.fell(self.path)
+        many = visit.moved(self.path, self.counter)
         most = self.least if self.most is None else self.most
         said = []
-        if not self.least <= hits <= most:
-            said.append(f"{hits} hits, not {self.least}")
-        if fell.pop(SMALL, 0) != self.small and self.small is not None:
-            said.append(f"not {self.small} small")
-        if fell and not self.others:
-            said.append(", ".join(f"{n} fell: {why}" for why, n in fell.items()))
+        if not self.least <= many <= most:
+            said.append(f"{many} {self.counter}, not {self.least}")
+        fell = visit.fell(self.path)
+        if self.fell is not None and fell != Counter(self.fell):
+            said.append(f"fell back: {dict(fell)}, not {dict(self.fell)}")
         mode = visit.path(self.path).mode
         if visit.after and self.mode not in (None, mode):
             said.append(f"mode {mode}, not {self.mode}")
@@ -150,15 +150,15 @@ def judge(
     expected: Callable[[Visit], Expect | tuple[Expect, ...]],
 ) -> Check:
     """Check that each visit moved the counters as expected; there must be one."""
-    hits: Counter[str] = Counter()
+    moved: Counter[tuple[str, str]] = Counter()
     wrong = []
     for visit in seen:
         some = expected(visit)
         for one in (some,) if isinstance(some, Expect) else some:
-            hits[one.path] += visit.moved(one.path)
+            moved[one.path, one.counter] += visit.moved(one.path, one.counter)
             if said := one.wrong(visit):
                 wrong.append(f"{visit.arm}, {one.path}: {said}")
-    detail = ", ".join(f"{path} {many} hits" for path, many in hits.items())
+    detail = ", ".join(f"{path} {n} {what}" for (path, what), n in moved.items())
     detail += f" in {len(seen)} visits"
     if wrong:
         detail += f"; {len(wrong)} wrong: {wrong[0]}"
@@ -207,12 +207,12 @@ def served(outcome: Outcome) -> Counter[str]:
     return hits
 
 
-def meanwhile(outcome: Outcome, path: str, *, wanted: bool = True) -> Check:
-    """Check that a path served requests while it was toggled and unloaded."""
-    hits, said = served(outcome)[path], outcome.of("soak")[0]
-    detail = f"{hits} requests served, {said['turns']} turns of modes and backends, "
-    detail += f"module loaded {said['loads']} times"
-    return Check("served meanwhile", hits > 0 or not wanted, detail)
+def meanwhile(outcome: Outcome, **least: int) -> Check:
+    """Check that paths served so many requests while they came and went."""
+    hits = served(outcome)
+    listed = ", ".join(f"{path} {many} hits" for path, many in hits.items())
+    ok = all(hits[path] >= many for path, many in least.items())
+    return Check("served meanwhile", ok, listed)
 
 
 def hooks_seen(outcome: Outcome, path: str) -> list[str]:

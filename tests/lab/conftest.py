@@ -31,12 +31,12 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
-    """Return what is judged in this process: of which work, a guest's reports."""
+    """Return what is judged in this process: of which scenario, a guest's reports."""
     found: Heard = []
     judge = lab_run._judged
 
     def judged(request: lab_run.Request, outcome: Outcome) -> Document:
-        found.append((request.work, outcome))
+        found.append((request.scenario, outcome))
         return judge(request, outcome)
 
     monkeypatch.setattr(lab_run, "_judged", judged)

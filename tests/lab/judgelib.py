@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.work import Work
+from bulkmm.lab.scenario import Scenario
 
 Event = dict[str, Any]
-Heard = list[tuple[Work, Outcome]]
+Heard = list[tuple[Scenario, Outcome]]
 GONE = None
 HITS = re.compile(r"^hits .*", re.MULTILINE)
 
@@ -109,13 +109,13 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     # pages that are ready
     ("prezero-2m", on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
     ("prezero-2m", on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
-    (CHURN, on("prezero-churned"), GONE, "enough pages"),
+    (CHURN, on("prezero-churned"), GONE, "enough pages|every page zero"),
     (CHURN, on("check"), on(ok="no"), "the pool is exact"),
     (CHURN, UNLOAD, GONE, "served meanwhile"),
 ]
 
 
-def failing(work: Work, outcome: Outcome) -> set[str]:
+def failing(work: Scenario, outcome: Outcome) -> set[str]:
     checks = work.checks(outcome)
     assert checks
     return {check.name for check in checks if not check.ok}
@@ -147,14 +147,14 @@ def miscounted(outcome: Outcome, path: str) -> Iterator[tuple[str, Outcome]]:
             yield one["arm"], replace(outcome, events=events)
 
 
-def all_is_seen(words: str, work: Work, outcome: Outcome) -> None:
+def all_is_seen(words: str, work: Scenario, outcome: Outcome) -> None:
     """Each change of such a run is seen, and does not look like another one.
 
     So is another wrong word in any kind of report; and, in each state of the module, a
     path's counter that did not move with the calls it served, or moved without any.
     """
     before = failing(work, outcome)
-    if type(work).checks is Work.checks:  # those of the guest
+    if type(work).judged is Scenario.judged:  # those of the guest
         return
     for run, match, new, fails in CHANGES:
         if words.startswith(run):
@@ -169,6 +169,6 @@ def all_is_seen(words: str, work: Work, outcome: Outcome) -> None:
         other = changed(outcome, one, {"wrong": int(one["wrong"]) + 1})
         assert len(failing(work, other) - before) == 1, one
     seen: dict[str, bool] = {}
-    for arm, other in miscounted(outcome, work.scenario.path):
+    for arm, other in miscounted(outcome, work.path):
         seen[arm] = seen.get(arm) or bool(failing(work, other) - before)
     assert all(seen.values()), seen

@@ -14,8 +14,8 @@ from programs import completed
 from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab import scenario
-from bulkmm.lab.families import hotplug, vmap
 from bulkmm.lab.machine import kernels
+from bulkmm.lab.scenario import hotplug, vmap
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 Rows = Iterable[tuple[Any, ...]]
@@ -75,6 +75,6 @@ def whole(document: dict[str, Any], rounds: int) -> None:
         # each arm onlines as much
         assert len({g["functions"]["online_pages"]["calls"] for g in graphs[::2]}) == 1
     one = scenario.find(name)
-    if one.family == "vmap" and one.shape and len(pairs) > 1:
-        limit = [vmap.LIMIT] if one.shape[0].scanned else []
+    if isinstance(one, vmap.Timed) and len(pairs) > 1:
+        limit = [vmap.LIMIT] if one.cases[0].scanned else []
         assert set(arms) >= {(name, arm) for arm in ("off", "block", *limit)}

@@ -8,7 +8,7 @@ from commandlib import valid
 
 from bulkmm import cli
 from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import run, scenario
+from bulkmm.lab import choices, run, scenario
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch, kinds
 from bulkmm.lab.scenario import SCENARIOS
@@ -27,7 +27,9 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
 
 
 def test_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert listed(capsys) == {one.name for one in SCENARIOS}
+    every = [listed(capsys, "--family", family) for family in choices.FAMILIES]
+    assert all(every)
+    assert listed(capsys) == set().union(*every) == {one.name for one in SCENARIOS}
 
 
 @pytest.mark.parametrize("name", ["hmm-private-64g", "upstream-hmm"])

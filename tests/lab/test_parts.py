@@ -13,11 +13,11 @@ import pytest
 
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab import child, paths, run, scenario
-from bulkmm.lab.families import vmap_proof
 from bulkmm.lab.machine import accel, kernels, klog, root, vm
 from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
 from bulkmm.lab.machine.root import Root
 from bulkmm.lab.progress import Progress
+from bulkmm.lab.scenario import vmap
 
 INDEX = {
     f"linux-headers-{release}"
@@ -135,7 +135,7 @@ def test_nothing_else_warns_than_without_the_module(
 def test_warnings(what: str, absent: Said, pte: Said, *, ok: bool) -> None:
     log = logged("absent", *absent, what=what) + logged("pte", *pte, what=what)
     held = vm.Outcome(log=log)
-    assert [check.ok for check in vmap_proof.warnings(held, "absent")] == [ok]
+    assert [check.ok for check in vmap.warnings(held, "absent")] == [ok]
 
 
 def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(

@@ -74,7 +74,7 @@ def test_a_run_finds_everything_made(
     with paths.locked(Progress()) as cache:
         for request in prepare.requests(kernel, on, []):
             made = run.prepared(cache, request, Idle())
-            wanted = request.work.scenario
+            wanted = request.scenario
             assert bool(made.plugin) is wanted.marked
             assert bool(made.disk) is wanted.disk
             assert len(made.modules) == len(build.PRODUCTS) + bool(wanted.upstream)

@@ -30,11 +30,11 @@ ADDED = (
     (
         "bulkmm/lab/scenario/vmap.py",
         "SCENARIOS = (\n",
-        """    _mapped(
+        """    Timed(
         "vmap-extra",
         "vmap() of 64 pages",
         takes=("rounds", "seed", "arms", "arrays", "extra"),
-        shape=(Case("", "vmap", 10, 4, "0x64", pages=64),),
+        cases=(Case("", "vmap", 10, 4, "0x64", pages=64),),
     ),
 """,
     ),

@@ -2,14 +2,24 @@
 """The lab's scenarios; their names are the interface."""
 
 from bulkmm.errors import unknown
-from bulkmm.lab.scenario import clear, copy, hotplug, memmap, prezero, suites, vmap
-from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
+from bulkmm.lab.scenario import (
+    calls,
+    clear,
+    copy,
+    hotplug,
+    memmap,
+    packages,
+    populate,
+    prezero,
+    suites,
+    vmap,
+)
+from bulkmm.lab.scenario.base import Scenario
 
-__all__ = ["FAMILIES", "LIVE_PATCH", "NVDIMM", "SCENARIOS", "Scenario", "find"]
+__all__ = ["SCENARIOS", "Scenario", "find"]
 
-PARTS = (memmap, clear, copy, prezero, vmap, hotplug, suites)
+PARTS = (memmap, clear, calls, populate, copy, prezero, vmap, hotplug, suites, packages)
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
-FAMILIES = tuple(dict.fromkeys(one.family for one in SCENARIOS))
 
 
 def find(name: str) -> Scenario:

@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios of path clear."""
+"""Scenarios of path clear: huge pages are faulted in.
 
+A visit is one run of the guest's program (lab/guest/bmmfault.c): a number of
+folios, faulted in one way, in one state of the module. It reports what the folios
+contained. Calls and waits are in bulkmm/lab/scenario/calls.py.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
+from typing import TypeVar
 
-from bulkmm.lab.choices import PREEMPT
-from bulkmm.lab.machine.vm import Hot
-from bulkmm.lab.scenario.declaration import GIB_PAGE, LACKING, NVDIMM, Scenario
-from bulkmm.size import GIB
+from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.module import OFF
+from bulkmm.control.needs import at_least
+from bulkmm.lab import state
+from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.scenario.base import Event, Measure, Scenario, grouped, says
+from bulkmm.lab.state import Expect, Visit
+from bulkmm.results import Check
+from bulkmm.size import KIB, PAGE, named
+
+Ways = TypeVar("Ways")
 
 ZERO = (
     "every byte of every folio zero, by every way to fault, in every mode and with "
@@ -16,42 +32,246 @@ ZERO = (
 ZEROING = ("init_on_alloc", "init_on_free")
 FAULTED = ("rounds", "seed", "break_one_word", "preempt", *ZEROING, "folios", "ways")
 SOAK = ("--seconds 30",)
+ARMS = ("absent", "off", "auto", "cached", "streaming")
+SERVING = ARMS[2:]  # the modes in which the module clears
+PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
+ALLOC_FROM = 512  # pages: the least that path alloc serves
+LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
 DEMAND = ("write-first", "write-middle", "write-last")
+POPULATE = ("madv-populate", "map-populate", "fallocate")
+TIMED = {"demand": DEMAND, "populate": POPULATE}
 FORK = "fork"
 ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
 HUGETLB = (*ANYWHERE, "memfd", "fallocate")
 # without 2 MiB pages, a read fault maps the shared page of zeros
 PART = tuple(way for way in ANYWHERE if way != "read")
+DIRTY_MIB = 64  # dirtied again and again by a second process
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The folios of a scenario."""
+@dataclass(frozen=True, kw_only=True)
+class Clear(Scenario):
+    """A scenario of the path, with folios of one size or several."""
 
-    kind: str  # thp or hugetlb
-    kib: tuple[int, ...]
-    ways: tuple[str, ...]
+    family: str = "clear"
+    path: str = "clear"
+    seconds: int = 60
+    memory: int = 1024
+    every_kib: tuple[int, ...] = ()
+
+    @property
+    def kib(self) -> tuple[int, ...]:
+        """Return the sizes of this run."""
+        return self.options.kib or self.every_kib
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {"kib": self.every_kib}
+
+    def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
+        """Yield for each size and kind of visit the result's name and the ways."""
+        for kib, (what, ways) in product(self.kib, kinds.items()):
+            of = "" if len(self.every_kib) == 1 else f"-{size(kib)}"
+            yield f"{self.name}{of}-{what}", kib, ways
+
+
+def arm(name: str) -> str:
+    """Return the job's line that brings path clear into a state."""
+    return f"state {name}" if name == "absent" else f"clear_state {name}"
+
+
+def allocator_clears(outcome: Outcome) -> bool:
+    """Return whether the kernel's allocator clears every page it returns."""
+    return bool(outcome.of("zeroing")[0]["allocator"] == "on")
+
+
+def taken_away(outcome: Outcome) -> bool:
+    """Return whether only the allocator clears transparent huge pages."""
+    release = outcome.of("start")[0]["release"]
+    return allocator_clears(outcome) and at_least(release, ALLOCATOR_SERVES)
+
+
+def size(kib: int) -> str:
+    """Return a size as in scenario names: 64k, 2m, 1g."""
+    return named(kib * KIB).lower()
+
+
+def served(
+    visit: Visit, folios: Mapping[int, int], *, taken_away: bool = False
+) -> tuple[Expect, Expect]:
+    """Return what paths clear and alloc are to do for so many folios, by their pages.
+
+    Path alloc sees other pages as well.
+    """
+    hits = small = alloc = 0
+    # the original clears single pages, whatever the tunables
+    least = max(visit.path("clear").settings.get("min_pages", 0), 2)
+    for pages, many in folios.items() if visit.arm in SERVING else ():
+        if taken_away:
+            on = visit.path("alloc").mode != OFF and pages >= ALLOC_FROM
+            alloc += many * on
+        elif pages >= least:
+            hits += many
+        else:
+            small += many
+    return (
+        Expect("clear", visit.arm, hits, fell={"small": small}),
+        Expect("alloc", least=alloc, fell=None),
+    )
+
+
+def visits(outcome: Outcome) -> list[Event]:
+    """Return the visits as results have them."""
+    return [*map(_facts, state.visits(outcome, "visit"))]
+
+
+def _facts(visit: Visit) -> Event:
+    fell = visit.fell("clear")
+    return {
+        **visit.event,
+        "hits": visit.moved("clear"),
+        "small": fell.pop("small", 0),
+        "fell": fell.total(),
+        "alloc": visit.moved("alloc"),
+        "alloc_on": "no" if visit.path("alloc").mode == OFF else "yes",
+        "min_pages": visit.path("clear").settings.get("min_pages", 0),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faulted(Clear):
+    """Folios faulted in every way, in every state of the module."""
+
+    check: str = ZERO
+    takes: tuple[str, ...] = FAULTED
+    seconds: int = 120
+    pages: str  # thp or hugetlb
+    every_way: tuple[str, ...]
+    only_asked: tuple[str, ...] = ()  # further ways, run only on request
     folios: int  # per visit, by default
     batch: int  # folios at a time
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
-    only_asked: tuple[str, ...] = ()  # further ways, run only on request
+
+    kept = (
+        ("visits", visits),
+        ("counters", state.unloaded),
+        ("allocator_clears", allocator_clears),
+    )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.options.ways or self.every_way
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {**super().known, "ways": (*self.every_way, *self.only_asked)}
+
+    def lines(self) -> list[str]:
+        lines = ["zeroing", f"dirty {DIRTY_MIB}"]
+        chance = self.chance
+        for kib in self.kib:
+            lines += self._size(kib, chance)
+        return [*lines, "state absent"]
+
+    def _size(self, kib: int, chance: random.Random) -> list[str]:
+        many = f"-n {self.options.folios or self.folios} -b {self.batch}"
+        lines = [f"folios {self.pages} {kib} {self.pool}", "state absent"]
+        # makes the host fault in its own pages
+        lines.append(f"visit first {self.ways[0]} {many}")
+        for name in self.each_round(ARMS, chance):
+            lines.append(arm(name))
+            lines += [f"visit round {way} {many}" for way in self.ways]
+        for name in LISTS:
+            lines.append(arm(name))
+            lines += [f"each_backend {name} {way} {many}" for way in self.ways]
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        # in a way that checks every folio once
+        way = next((way for way in self.ways if way != FORK), DEMAND[0])
+        lines.append(f"visit {label} {way} {many} -p")
+        return lines
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        """Return the times per folio by arm, in the order measured; empty if none."""
+        for name, kib, ways in self.timed(TIMED):
+            taken: dict[str, list[float]] = {}
+            for visit in outcome.of("visit", label="round", kib=kib):
+                if visit["way"] in ways:
+                    times = taken.setdefault(visit["arm"], [])
+                    times.append(visit["ns"] / visit["folios"])
+            taken = {arm: taken[arm] for arm in ARMS if arm in taken}
+            yield Measure(name, kib << 10, PAIRS, taken)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        seen = outcome.of("visit")
+        found = [one for one in seen if one["label"] != "planted"]
+        by_way = grouped(found, lambda one: f"{size(one['kib'])} {one['way']}")
+        for name, some in by_way.items():
+            ok = any(one["folios"] for one in some)
+            yield says(f"every byte zero ({name})", some, {"wrong": 0}, ok=ok)
+        yield from self._planted(outcome.of("visit", label="planted"))
+        looked = grouped(
+            (one for one in seen if one["tags"]), lambda one: str(one["label"])
+        )
+        for label, some in looked.items():
+            name = f"every memory tag zero ({label})"
+            yield says(name, some, {"tags_wrong": int(label == "planted")})
+        away = self.pages == "thp" and taken_away(outcome)
+
+        def expected(visit: Visit) -> tuple[Expect, Expect]:
+            pages = visit.event["kib"] * KIB // PAGE
+            return served(visit, {pages: visit.event["folios"]}, taken_away=away)
+
+        visits = state.visits(outcome, "visit")
+        by_arm = grouped(visits, lambda one: f"{size(one.event['kib'])} {one.arm}")
+        for name, of_arm in by_arm.items():
+            yield state.judge(f"counters ({name})", of_arm, expected)
+        yield self._forced(outcome.of("visit", label="forced"))
+        yield state.attached(outcome, "clear")
+
+    def _planted(self, visits: list[Event]) -> Iterator[Check]:
+        """Check that exactly the byte planted was found."""
+        for visit in visits:
+            where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
+            name = f"a planted byte is seen ({size(visit['kib'])})"
+            yield says(name, [visit], {"wrong": 1, **where})
+        if not visits and not self.options.break_one_word:
+            yield Check("a planted byte is seen", ok=False, detail="none planted")
+
+    def _forced(self, visits: list[Event]) -> Check:
+        """Check that backends of both lists were forced in every way."""
+        seen = Counter((str(one["arm"]), str(one["backend"])) for one in visits)
+        ok = {arm for arm, _ in seen} == {*LISTS}
+        ok = ok and {*seen.values()} == {len(self.ways) * len(self.kib)}
+        return Check("backends forced", ok, ", ".join(map(" ".join, seen)))
 
 
-_clear = partial(
-    Scenario,
-    family="clear",
-    work="families.clear:Work",
-    path="clear",
-    seconds=60,
-    memory=1024,
-)
-_zero = partial(_clear, check=ZERO, takes=FAULTED, seconds=120)
+class Soak(Clear):
+    """All settings change while four processes fault in huge pages."""
+
+    kept = (("soaked", "soaked"), ("allocator_clears", allocator_clears))
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        soaked = outcome.of("soaked")
+        for event in soaked:
+            # in a short run the others may leave one process without a folio
+            ok = event["folios"] > 0 or event["refused"] > 0
+            name = f"every byte zero (process {event['process']})"
+            yield says(name, [event], {"wrong": 0}, ok=ok)
+        had = sum(int(event["folios"]) > 0 for event in soaked)
+        detail = f"{had} of {len(soaked)} processes had folios"
+        yield Check("folios for most processes", 2 * had > len(soaked), detail)
+        yield state.meanwhile(outcome, clear=1)
+        yield state.attached(outcome, "clear", busy=True)
+
 
 SCENARIOS = (
-    _zero(
+    Faulted(
         "thp-2m",
         "faulting in transparent huge pages of 2 MiB",
-        shape=Shape("thp", (2048,), ANYWHERE, folios=32, batch=16),
+        pages="thp",
+        every_kib=(2048,),
+        every_way=ANYWHERE,
+        folios=32,
+        batch=16,
         full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
         debug={
             "debug": (
@@ -60,12 +280,14 @@ SCENARIOS = (
             )
         },
     ),
-    _zero(
+    Faulted(
         "mthp",
         "faulting in transparent huge pages of 16 KiB to 1 MiB",
-        shape=Shape(
-            "thp", tuple(1 << n for n in range(4, 11)), PART, folios=80, batch=80
-        ),
+        pages="thp",
+        every_kib=tuple(1 << n for n in range(4, 11)),
+        every_way=PART,
+        folios=80,
+        batch=80,
         takes=(*FAULTED, "kib"),
         since="6.12",
         full=("--init-on-alloc 0 --rounds 2",),
@@ -74,112 +296,48 @@ SCENARIOS = (
         },
         seconds=300,
     ),
-    _zero(
+    Faulted(
         "hugetlb-2m",
         "faulting in hugetlb pages of 2 MiB",
-        shape=Shape("hugetlb", (2048,), HUGETLB, folios=32, batch=16, pool=32),
+        pages="hugetlb",
+        every_kib=(2048,),
+        every_way=HUGETLB,
+        folios=32,
+        batch=16,
+        pool=32,
         full=("--rounds 2",),
         quick=("--folios 8 --way write-middle --rounds 1",),
         debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
     ),
-    _zero(
+    Faulted(
         "hugetlb-1g",
         "faulting in hugetlb pages of 1 GiB",
-        shape=Shape(
-            "hugetlb",
-            (1 << 20,),
-            tuple(way for way in HUGETLB if way != FORK),
-            folios=1,
-            batch=1,
-            pool=2,
-            # 7.3's own fork loses these pages: docs/limits.md
-            only_asked=(FORK,),
-        ),
+        pages="hugetlb",
+        every_kib=(1 << 20,),
+        every_way=tuple(way for way in HUGETLB if way != FORK),
+        # 7.3's own fork loses these pages: docs/limits.md
+        only_asked=(FORK,),
+        folios=1,
+        batch=1,
+        pool=2,
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=600,
         memory=5120,
         cmdline="hugepagesz=1G hugepages=2",
     ),
-    _clear(
-        "clear-cases",
-        "what a call of folio_zero_user() costs besides the stores",
-        "called on folios of 1 to 512 pages with hints at both ends and outside, in "
-        "every mode and with every backend forced: all of it zero, nothing beside it "
-        "changed; what is corrupted on purpose must be seen",
-        work="families.cases:Work",
-        takes=("rounds", "seed", "break_one_word", "preempt"),
-        full=("--rounds 2",),
-        debug={"debug": ("--rounds 1",)},
-        seconds=40,
-        marked=True,
-    ),
-    _clear(
-        "clear-populate",
-        "which ways to bring a huge page in count as populating, those of devices and "
-        "guests among them",
-        "each page bypasses the cache if it was populated, and is left in it if it was "
-        "touched; with cached_max 0 all bypass it",
-        work="families.use:Work",
-        measures=False,
-        takes=("preempt",),
-        cmdline="init_on_alloc=0 intel_iommu=on iommu=nopt",
-        modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
-        lacking_debug=LACKING,
-        devices=("intel-iommu,intremap=off", "edu"),
-    ),
-    _clear(
-        "clear-latency",
-        "how late a real-time task gets the CPU on which hugetlb pages of 2 MiB and "
-        "1 GiB are cleared: with targets of 10 ms and 1 ms",
-        "the longest unit within 1.5 latency_us and a page, with each backend forced "
-        "(kernels that do not preempt)",
-        work="families.latency:Work",
-        takes=("rounds", "seed", "preempt", "kib"),
-        full=(*(f"--preempt {model} --rounds 2" for model in PREEMPT), "--rounds 2"),
-        debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
-        seconds=200,
-        memory=4096,
-        cmdline=GIB_PAGE,
-        counted=True,
-    ),
-    _clear(
+    Soak(
         "clear-faults",
         "modes, backends, unloading and the hugetlb pool change while four processes "
         "fault huge pages in",
         "every byte zero",
-        work="families.clear:Soak",
-        job=(
+        does=(
             "zeroing",
             "dirty 256",
             "soakers {seconds}",
             "soak {seconds} 1 turn clear=auto",
         ),
-        measures=False,
         takes=("seconds", "preempt", *ZEROING),
         debug={"debug": SOAK, "debug-kobject": SOAK},
-    ),
-    Scenario(
-        "populate-guest",
-        "memory made resident by the kernel's ways and by libbulkmm, with the module "
-        "and without",
-        "every byte zero; the module knows what is populated and what is touched; "
-        "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
-        "them",
-        family="populate",
-        work="families.populate:Work",
-        path="clear",
-        takes=("rounds", "seed", "break_one_word"),
-        rounds=3,
-        full=("--rounds 2",),
-        marked=True,
-        modules=NVDIMM,
-        size=GIB // 2,
-        # NUMA balancing's hint faults are not faults on missing pages
-        cmdline=f"numa_balancing=disable {GIB_PAGE}",
-        hot=Hot(nodes=2, shared_out=True),
-        seconds=150,
-        lacking_debug=LACKING,  # all cgroup controllers and page node queries
-        x86_only="the lab has its machine",
     ),
 )

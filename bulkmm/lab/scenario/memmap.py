@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios of path memmap, and of hooks in general."""
+"""Scenarios of path memmap, and of hooks in general.
 
+The host decides everything that depends on chance or size (the order of the
+arms, where to compare), so that the seed in the result is enough to repeat a run.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from bulkmm import published
-from bulkmm.lab.machine.vm import Hot
-from bulkmm.lab.scenario.declaration import LIVE_PATCH, NVDIMM, Scenario
-from bulkmm.size import GIB
+from bulkmm.errors import GuestError, UsageError
+from bulkmm.lab import state
+from bulkmm.lab.choices import ALIGNS
+from bulkmm.lab.machine import counting
+from bulkmm.lab.machine.arch import X86_64, Arch
+from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.scenario import base
+from bulkmm.lab.scenario.base import Measure, Scenario
+from bulkmm.results import Check
+from bulkmm.size import GIB, PAGE
 
 CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
@@ -14,6 +30,243 @@ CHECK = (
 )
 STAMPED = ("size", "rounds", "seed", "backend", "workers", "break_one_word")
 STORM = ("--cpus 4 --seconds 240",)
+COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
+STRUCT_PAGE = 64
+ARMS = ("absent", "off", "on")
+SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
+PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
+LIMIT = "limit"  # only storing as many bytes
+PRIVATE = "private"  # mode: device memory that no CPU can access
+# results by name suffix: key of the time, event, arms whose work is counted. None is
+# of an unbind: it sleeps, and other tasks' work on its CPU would count.
+TIMED = (
+    ("", "ns", "bind", (*ARMS, LIMIT)),
+    ("-bind", "bind_ns", "bind", ARMS),
+    ("-unbind", "ns", "unbind", ()),
+)
+FLIPPED_WORD = 5
+CASES = 4  # of lab/guest/bmmhmm.c
+# one chunk per device when the driver is loaded, one for the first huge page,
+# one after a device has released all its memory
+CHUNKS = 4
+CHUNK = 256 << 20  # bytes
+SEEDS = 254  # of the words written: one byte
+
+
+def by_function(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return calls and nanoseconds per operation, arm and function.
+
+    As lab/guest/trace.sh reports them.
+
+    Times are those of function_graph, its overhead included: ``ns`` with callees,
+    ``own_ns`` without the other functions listed.
+    """
+    return [
+        {
+            "operation": event["operation"],
+            "variant": event["arm"],
+            "ns": int(event["ns"]),
+            "functions": dict(map(_function, str(event["functions"]).split())),
+        }
+        for event in outcome.of("graph")
+    ]
+
+
+def _function(text: str) -> tuple[str, dict[str, int]]:
+    name, _, counted = text.partition("=")
+    keys = ("calls", "ns", "own_ns")
+    return name, dict(zip(keys, map(int, counted.split(":")), strict=True))
+
+
+def by_function_whole(
+    outcome: Outcome, operations: Iterable[str], arms: Iterable[str]
+) -> Check:
+    """Check that each operation was fully traced in each arm."""
+    wanted = {(operation, arm) for operation in operations for arm in arms}
+    graphs = outcome.of("graph")
+    held = [event for event in graphs if str(event["functions"]).split()]
+    seen = {(event["operation"], event["arm"]) for event in held}
+    lost = sum(int(event["lost"]) for event in graphs)
+    detail = f"{len(seen)} of {len(wanted)} operations, {lost} events lost"
+    return Check("time by function", seen == wanted and not lost, detail)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Scenario):
+    """Devices of full size come up, whose struct pages are compared."""
+
+    family: str = "pmem"
+    path: str = "memmap"
+    seconds: int = 60
+    modules: tuple[str, ...] = base.NVDIMM
+    size: int = 100 * GIB
+    marked: bool = True
+    mode: str  # the kind of device
+
+    kept = (("breakdown", by_function),)
+    visited = "bind"
+
+    def check_options(self, arch: Arch = X86_64) -> None:
+        super().check_options(arch)
+        align = self.options.align
+        if align not in arch.aligns:
+            known = ", ".join(arch.aligns)
+            raise UsageError(f"no alignment {align} on {arch.name}: {known}")
+        if align == "1G" and self.options.size < 2 * ALIGNS[align]:
+            raise UsageError("alignment 1G needs a size of at least 2G")
+
+    def lines(self) -> list[str]:
+        """Return the rounds in random order, a trace of each arm, and the proof.
+
+        The device is made where the module has not seen it.
+        """
+        options, private = self.options, self.mode == PRIVATE
+        align = options.align if self.mode == "devdax" else "2M"
+        lines = ["modules bulkmm_lab"]
+        lines += [self._state("off"), "state absent"] if options.backend else []
+        lines.append(
+            f"private {options.size}"
+            if private
+            else f"namespace {self.mode} {options.map} {align}"
+        )
+        lines += ["bind reference", "snapshot", "unbind"]
+        for turn, arm in enumerate(self.each_round(ARMS)):
+            lines += [self._state(arm), "bind round"]
+            number = turn // len(ARMS)
+            if arm == "on" and (options.size <= COMPARE_ALL or not number):
+                lines.append(f"compare round-{number}")
+            lines.append("unbind")
+            if arm == "on":
+                lines.append("limit {} {}".format(*self._unit))
+        for arm in ARMS:
+            lines += [self._state(arm), "graphed"]
+        lines.append("bind proof")  # in the last of ARMS
+        if options.break_one_word:
+            lines += ["flip", "compare broken-on-purpose"]
+        else:
+            lines += ["compare last", "flip", "compare flipped"]
+            lines += ["flip", "compare restored", *([] if private else ["use_device"])]
+        return [*lines, "unbind", "state absent", "must rmmod bulkmm_lab"]
+
+    def _state(self, arm: str) -> str:
+        asked = ((name, getattr(self.options, name)) for name in ("backend", "workers"))
+        return self.state(arm, *(f"memmap/{name}={one}" for name, one in asked if one))
+
+    @property
+    def _unit(self) -> tuple[int, int]:
+        """Return the pages of a compound page and the bytes written for it.
+
+        With the memory map in RAM, the kernel shares the tail struct pages of a
+        compound page: only two pages of 64 struct pages each are real (HVO).
+        """
+        devdax = self.mode == "devdax"
+        unit = ALIGNS[self.options.align] // PAGE if devdax else 1
+        real = 2 * PAGE if self.options.map == "mem" else unit * STRUCT_PAGE
+        return unit, min(real, unit * STRUCT_PAGE)
+
+    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+        """Return the function, bind and unbind, the first bring-up."""
+        unit, nbytes = self._unit
+        nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
+        pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
+        for slot, (suffix, key, event, arms) in enumerate(TIMED):
+            taken = base.samples(outcome, event, key, ARMS, label="round")
+            seen = counting.by(outcome, ("bind", LIMIT), _arm, slot) if arms else {}
+            counted = {arm: seen[arm] for arm in arms}
+            if not slot:
+                taken[LIMIT] = base.values(outcome.of(LIMIT), "ns")
+            yield Measure(self.name + suffix, nbytes, pairs, taken, counted)
+        first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
+        yield Measure(f"{self.name}-first", nbytes, (), first)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        yield from map(compared, outcome.of("compare"))
+        if not self.options.break_one_word and self.mode != PRIVATE:
+            used = outcome.of("used")
+            ok = any(one["bytes"] for one in used)
+            yield base.says("device used afterwards", used, {}, ok=ok)
+        if workers := self.options.workers:
+            shared = sum(c.get("shared_bytes", 0) for c in state.unloaded(outcome))
+            detail = f"{shared} bytes by others than the caller"
+            ok = bool(shared) == (workers > 1)
+            yield Check(f"stamped by {workers} CPUs", ok, detail)
+        yield by_function_whole(outcome, ("bind", "unbind"), ARMS)
+        yield state.judge("counters", state.visits(outcome, "bind"), expected)
+        yield state.attached(outcome, "memmap")
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        fell: Counter[str] = Counter()
+        for record in state.records(outcome, when=state.UNLOAD):
+            fell.update(record.paths["memmap"].fallbacks)
+        return {
+            **super().facts(outcome),
+            "backends": next(
+                (r.files["memmap/backend"] for r in state.records(outcome)), ""
+            ),
+            "fallbacks": dict(fell),
+        }
+
+
+def _arm(event: dict[str, Any]) -> str | None:
+    """Return whose sample an event is."""
+    if event["event"] == LIMIT:
+        return LIMIT
+    return str(event["arm"]) if event["label"] == "round" else None
+
+
+def expected(bind: state.Visit, many: int = 1) -> state.Expect:
+    """Return what is expected of bringing up many times."""
+    return state.Expect("memmap", bind.arm, many * SERVED[bind.arm])
+
+
+def compared(event: dict[str, Any]) -> Check:
+    """Check one comparison; "flipped" must find one word."""
+    label, verdict = event["label"], event["verdict"]
+    said = dict(re.findall(r"(\w+)=(\w+)", verdict))
+    if not said.keys() >= {"pages", "words_differ", "pageblocks_differ"}:
+        raise GuestError(f"the comparison said {verdict!r}")
+    name = f"struct pages identical ({label})"
+    wanted = {"words_differ": "0", "pageblocks_differ": "0"}
+    if label == "flipped":
+        name = "a flipped word is seen"
+        wanted |= {"words_differ": "1", "first_word": f"{FLIPPED_WORD}"}
+    return Check(name, said["pages"] != "0" and wanted.items() <= said.items(), verdict)
+
+
+class Hmm(Scenario):
+    """The kernel's own lib/test_hmm.c brings device-private memory up.
+
+    The client is unaware of the module: two devices, each with chunks of memory that
+    memremap_pages() maps and to which pages of a process migrate.
+    """
+
+    visited = "hmm-visit"
+
+    def lines(self) -> list[str]:
+        chance = self.chance
+        broken = " broken" if self.options.break_one_word else ""
+        lines = ["modules bulkmm_lab"]
+        for arm in self.each_round(ARMS, chance):
+            lines.append(self.state(arm))
+            lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        visits, cases = outcome.of("hmm-visit"), outcome.of("hmm-case")
+        for name, some in base.grouped(cases, lambda one: str(one["name"])).items():
+            yield base.says(f"test_hmm: {name}", some, {"wrong": 0})
+        rounds = self.options.rounds
+        seen = [Counter(one["arm"] for one in some) for some in (visits, cases)]
+        ok = seen == [dict.fromkeys(ARMS, many) for many in (rounds, rounds * CASES)]
+        yield Check(base.WHOLE, ok, f"{len(cases)} cases in {len(visits)} visits")
+        brought = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
+        yield base.says("device memory brought up", visits, brought)
+        yield state.judge(
+            "counters",
+            state.visits(outcome, "hmm-visit"),
+            lambda one: expected(one, one.event["calls"]),
+        )
+        yield state.attached(outcome, "memmap")
 
 
 def _provoked(*does: str, device: str = "namespace fsdax dev 2M") -> tuple[str, ...]:
@@ -21,30 +274,19 @@ def _provoked(*does: str, device: str = "namespace fsdax dev 2M") -> tuple[str, 
     return ("modules bulkmm_lab", device, *does, "must rmmod bulkmm_lab")
 
 
-_device = partial(
-    Scenario,
-    family="pmem",
-    work="families.pmem:Work",
-    path="memmap",
-    modules=NVDIMM,
-    size=100 * GIB,
-    marked=True,
-    seconds=60,
-)
 _faults = partial(
     Scenario,
     family="pmem",
     path="memmap",
-    modules=NVDIMM,
+    modules=base.NVDIMM,
     size=2 * GIB,
     takes=("size",),
-    measures=False,
     faults=True,
     seconds=20,
 )
 
 SCENARIOS = (
-    _device(
+    Device(
         "pmem-fsdax-100g",
         "memmap_init_zone_device() and the whole bind of nd_pmem",
         f"{CHECK}; ext4 with DAX written and read back",
@@ -54,7 +296,7 @@ SCENARIOS = (
         debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
         published=published.lines("pmem-fsdax-100g"),
     ),
-    _device(
+    Device(
         "pmem-devdax-100g",
         "memmap_init_zone_device() and the whole bind of device_dax",
         f"{CHECK}; the device mapped, written and read back",
@@ -64,7 +306,7 @@ SCENARIOS = (
         debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
         published=published.lines("pmem-devdax-100g"),
     ),
-    _device(
+    Device(
         "hmm-private-64g",
         "memmap_init_zone_device() and the whole memremap_pages() of device-private "
         "memory",
@@ -78,16 +320,14 @@ SCENARIOS = (
         seconds=240,
         since="7.3",
     ),
-    Scenario(
+    Hmm(
         "upstream-hmm",
         "the running kernel's own lib/test_hmm.c, a driver of device-private memory, "
         "to which pages migrate and from which they come back",
         "every word, every page where it belongs, without the module and in every "
         "mode; a planted word must be seen; hits counted",
         family="hmm",
-        work="families.hmm:Work",
         path="memmap",
-        measures=False,
         takes=("rounds", "seed", "break_one_word"),
         debug={"debug": ("--rounds 1",)},
         seconds=60,
@@ -99,7 +339,7 @@ SCENARIOS = (
         "pmem-faults",
         "every fault of the memmap path is provoked in a test build",
         "the kernel's own result, a counter and one line in the log each time",
-        job=_provoked("faults"),
+        does=_provoked("faults"),
         hot=Hot(nodes=3, bare=True),
         debug={"debug": ("",)},
     ),
@@ -109,7 +349,7 @@ SCENARIOS = (
         "after stamping",
         "off does not see it; once and always do, keep the kernel's, count and log it, "
         "and serve none after it; a record of every device",
-        job=_provoked("verify"),
+        does=_provoked("verify"),
         debug={"debug": ("",)},
         faults=False,
     ),
@@ -119,7 +359,7 @@ SCENARIOS = (
         "no warning; hook, mode and log say what is so; the machine works on, and the "
         "device comes up as the kernel would have it",
         # before any kprobe of bulkmm_lab's; at the end ftrace is dead: none can go
-        job=("case_toggled_around_loads", *_provoked("hook_faults")[:-1]),
+        does=("case_toggled_around_loads", *_provoked("hook_faults")[:-1]),
         full=(),
         debug={"debug": ("",), "clang-cfi": ("",)},
         seconds=90,
@@ -131,21 +371,21 @@ SCENARIOS = (
         "no warning; each of them succeeds now and then; huge pages zero; ftrace and "
         "the module work at the end, and the device comes up as the kernel would have "
         "it",
-        job=_provoked("storm {seconds}"),
+        does=_provoked("storm {seconds}"),
         # CPUs are held, which is not to be reported: a machine that hangs is found by
         # its silence. A held walk of freed memory does not get away with it.
         cmdline="nowatchdog rcupdate.rcu_cpu_stall_timeout=300 slab_debug=FP",
         takes=("size", "seconds"),
         full=STORM,
         debug={"debug": STORM},
-        taint=LIVE_PATCH,
+        taint=base.LIVE_PATCH,
     ),
     _faults(
         "hook-kasan",
         "which paths attach on a kernel with KASAN",
         "those that do not name the option, once in the log, and stay off; the others "
         "attach, and the module goes",
-        job=("hook_kasan",),
+        does=("hook_kasan",),
         full=(),
         debug={"kasan": ("",)},
         modules=(),
@@ -157,7 +397,7 @@ SCENARIOS = (
         "kobject is released late",
         "nothing is freed that lives on, and it loads again at once; device-private "
         "memory comes up as the kernel would have it",
-        job=_provoked("hook_kobject", device="private {size}"),
+        does=_provoked("hook_kobject", device="private {size}"),
         full=(),
         debug={"debug-kobject": ("",)},
         modules=(),

@@ -1,41 +1,220 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios of path prezero."""
+"""Scenarios of path prezero: huge pages are ready before they are asked for.
 
+In prezero-2m and prezero-1g a visit populates the whole pool in one way, in one state
+of the module, checks every byte, fills it with a pattern and frees it
+(lab/guest/bmmfault.c). The work of populating and of freeing is counted.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 
-from bulkmm.lab.machine.vm import Hot
-from bulkmm.lab.scenario.declaration import GIB_PAGE, Scenario
-from bulkmm.size import GIB, MIB
+from bulkmm.lab import state
+from bulkmm.lab.machine import counting, suites
+from bulkmm.lab.machine.arch import X86_64, of_release
+from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.scenario.base import GIB_PAGE, Measure, Scenario, says, values
+from bulkmm.lab.state import Expect, Visit
+from bulkmm.results import Check
+from bulkmm.size import GIB, KIB, MIB, named
+
+ARMS = ("absent", "off", "clear", "on", "ready", "both")
+READY = ("ready", "both")
+HOOKED, UNHOOKED = ("on", *READY), ("absent", "off", "clear")  # what a free meets
+PAIRS = (("absent", "ready"), ("off", "on"), ("clear", "both"))
+THREADS = "bulkmm-2"  # as QEMU does; their waiting is counted as well
+# the kernel's, DPDK's, a file's
+MAPPED = ("madvise", "map-populate")
+ALONE = (*MAPPED, "fallocate")
+QEMU = suites.QEMU  # a file's, with what its start takes (x86-64)
+WAYS = (*ALONE, THREADS, QEMU)
+CORRUPTED = "corrupted"
+POPULATE, FREE = 0, 1  # slots of a record
+STORE = 8  # bytes that a store is taken to write
+WIDE = 16  # and one of path clear at most
+FREE_MORE = 60  # instructions
+STRESS_PAGES = 100_000
+SERVED = 50  # of so many pages at least one was ready
+VISIT = "prezero-visit"
+Taken = Mapping[tuple[str, str], list[counting.Work]]  # by way and arm
 
 
-@dataclass(frozen=True)
-class Pool:
-    """The pool of a scenario."""
+@dataclass(frozen=True, kw_only=True)
+class Ready(Scenario):
+    """A pool is populated in every way, in every state of the module."""
 
-    kind: str  # as the guest reports it
-    page: int
-    pages: int
+    family: str = "prezero"
+    path: str = "prezero"
+    since: str = "6.12"
+    check: str = (
+        "every byte zero, by every way to populate; where emulated, one that is ready "
+        "costs stores of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more "
+        "instructions than stock's; each free 60 more at most"
+    )
+    takes: tuple[str, ...] = ("rounds", "seed", "break_one_word")
+    suite: str = "qemu"
+    marked: bool = True
+    pages: int  # of the pool
+    page: int  # bytes
     most: float  # of a ready page's bytes that are stored
 
+    visited = VISIT
 
-_prezero = partial(Scenario, family="prezero", path="prezero", since="6.12")
-_ready = partial(
-    _prezero,
-    work="families.prezero:Work",
-    check="every byte zero, by every way to populate; where emulated, one that is "
-    "ready costs stores of 1 % (2 MiB) or 0.01 % (1 GiB) of its bytes at most, no more "
-    "instructions than stock's; each free 60 more at most",
-    takes=("rounds", "seed", "break_one_word"),
-    suite="qemu",
-    marked=True,
-)
+    def lines(self) -> list[str]:
+        chance = self.chance
+        lines = [f"folios hugetlb {self.page // KIB} {self.pages}"]
+        for arm in self.each_round(ARMS, chance):
+            lines.append(f"prezero_state {arm}")
+            lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
+        if self.options.break_one_word:
+            lines += ["prezero_state ready", self._visit(CORRUPTED)]
+        return [*lines, "prezero_state absent"]
+
+    def _visit(self, way: str) -> str:
+        mib = self.page * self.pages // MIB
+        return f"prezero_visit {named(self.page).lower()} {mib} {way}"
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        nbytes = self.page * self.pages
+        for slot, suffix in ((POPULATE, ""), (FREE, "-free")):
+            taken = _taken(outcome, slot)
+            for way in WAYS if taken else ():
+                name = f"{self.name}-{way}{suffix}"
+                counted = {arm: taken[way, arm] for arm in ARMS}
+                yield Measure(name, nbytes, PAIRS, counted=counted)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        visits = state.visits(outcome, VISIT)
+        ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
+        if of_release(outcome.of("start")[0]["release"]) is not X86_64:
+            ways.remove(QEMU)
+        for way in ways:
+            yield says(
+                f"every byte zero ({way})", outcome.of(VISIT, way=way), {"wrong": 0}
+            )
+        for arm in ARMS:
+            known = self.pages if arm in READY else 0
+            some = outcome.of(VISIT, arm=arm)
+            yield says(f"known pages ({arm})", some, {"known": known, "left": 0})
+        yield state.judge("counters", visits, self._expected)
+        yield state.attached(outcome, "prezero")
+        if taken := _taken(outcome, POPULATE):
+            for way in ALONE:
+                yield from self._cheap(way, taken)
+            yield self._freed(_taken(outcome, FREE))
+            if QEMU in ways:
+                yield self._started(taken)
+
+    def _expected(self, visit: Visit) -> Expect:
+        """Return what is expected: the whole pool where it is ready, or none of it."""
+        many = self.pages if visit.arm in READY else 0
+        return Expect("prezero", None, many, fell=None)
+
+    def _cheap(self, way: str, taken: Taken) -> Iterator[Check]:
+        """Compare what a ready page costs with its bytes, and with stock's work."""
+        stock, _ = self._least(taken, way, "absent")
+        _, seen = self._least(taken, way, "clear")
+        yield Check(
+            f"stores are counted ({way})",
+            seen * WIDE >= self.page,
+            f"{seen:.0f} a page that path clear writes",
+        )
+        insns, stores = self._least(taken, way, *READY)
+        yield Check(
+            f"work of a page that is ready ({way})",
+            stores * STORE <= self.page * self.most and insns <= stock,
+            f"{stores:.0f} stores, {stores * STORE / self.page:.4%} of its bytes; "
+            f"{insns:.0f} instructions, stock {stock:.0f}",
+        )
+
+    def _started(self, taken: Taken) -> Check:
+        """Check that most of the clearing is gone when QEMU starts."""
+        _, cleared = self._least(taken, QEMU, "clear")
+        _, left = self._least(taken, QEMU, *READY)
+        _, seen = self._least(taken, MAPPED[0], "clear")
+        detail = f"{cleared - left:.0f} stores fewer a page, of {seen:.0f}"
+        return Check("a start of QEMU", cleared - left > seen / 2, detail)
+
+    def _freed(self, taken: Taken) -> Check:
+        """Check what the hooks cost when nothing is known: the pool was used up."""
+        costs = []
+        for way in MAPPED:  # each frees in its own way
+            off, on = (self._least(taken, way, *arms) for arms in (UNHOOKED, HOOKED))
+            costs.append((on[0] - off[0], off[0]))
+        more, stock = max(costs)
+        detail = f"{more:+.0f} instructions a page, of {stock:.0f}"
+        return Check("cost of a free", more <= FREE_MORE, detail)
+
+    def _least(self, taken: Taken, way: str, *arms: str) -> counting.Work:
+        """Return the least work of a page in arms: interrupts only ever add to it."""
+        works = [one for arm in arms for one in taken[way, arm]]
+        insns, stores = (min(some) for some in zip(*works, strict=True))
+        return insns / self.pages, stores / self.pages
+
+
+def _taken(outcome: Outcome, slot: int) -> Taken:
+    """Return the work of all visits; empty if none was counted."""
+    return counting.by(outcome, [VISIT], lambda one: (one["way"], one["arm"]), slot)
+
+
+class Stress(Scenario):
+    """prezero-stress: everything at once, until so many pages have been seen."""
+
+    kept = (("churned", "prezero-churned"),)
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages are taken and looked at."""
+        return self.options.folios or STRESS_PAGES
+
+    @property
+    def defines(self) -> list[str]:
+        return ["BMM_FAULTS=1"] if self.options.break_one_word else []
+
+    def lines(self) -> list[str]:
+        fault = "stale" if self.options.break_one_word else "none"
+        return [f"prezero_stress {self.pages} {fault}"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        churned = outcome.of("prezero-churned")
+        pages = sum(int(one.get("folios", 0)) for one in churned)
+        turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
+        yield says("every page zero", churned, {"wrong": 0})
+        yield Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns")
+        yield state.meanwhile(outcome, prezero=math.ceil(pages / SERVED))
+
+
+GROWN = 512  # pages
+JOBS = {"kernel": 0, "jobs-1": 1, "jobs-2": 2}  # by arm
+
+
+class Grow(Scenario):
+    """pool-grow: the pool grown by the kernel and by so many jobs."""
+
+    def lines(self) -> list[str]:
+        jobs = self.each_round(tuple(JOBS.values()))
+        grown = [f"pool_grow {GROWN} {many}" for many in jobs]
+        ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
+        limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
+        return [limit, *grown, *ended]
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        times = {
+            arm: values(outcome.of("pool-grown", jobs=jobs), "ns")
+            for arm, jobs in JOBS.items()
+        }
+        pairs = [("kernel", arm) for arm in [*JOBS][1:]]
+        yield Measure("pool-grow", GROWN * 2 * MIB, pairs, times)
+
 
 SCENARIOS = (
-    _ready(
+    Ready(
         "prezero-2m",
         "populating a pool of hugetlb pages of 2 MiB that are ready, and that are not",
-        shape=Pool("2m", 2 * MIB, 32, 0.01),
+        page=2 * MIB,
+        pages=32,
+        most=0.01,
         rounds=2,
         full=("--rounds 2",),
         quick=("--rounds 1",),
@@ -43,47 +222,52 @@ SCENARIOS = (
         seconds=90,
         memory=1024,
     ),
-    _ready(
+    Ready(
         "prezero-1g",
         "populating a page of 1 GiB that is ready, and that is not",
-        shape=Pool("1g", GIB, 1, 0.0001),
+        page=GIB,
+        pages=1,
+        most=0.0001,
         rounds=1,
         debug={"debug": ("--rounds 1",)},
         seconds=400,
         cmdline=GIB_PAGE,
     ),
-    _prezero(
+    Scenario(
         "prezero-faults",
         "every way to take a hugetlb page and to free it dirty, resizing, demotion, "
         "memory that goes offline, broken pages, fillers that are killed, and each "
         "fault of the path, in a test build",
         "every byte zero whenever pages are populated; the pool exact; a bit that is "
         "kept on purpose must be seen",
-        job=("prezero_faults 24",),
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_faults 24",),
         # pages that the page allocator cleared would hide what is not cleared
         cmdline=f"init_on_alloc=0 {GIB_PAGE}",
         hot=Hot(nodes=2, shared_out=True),
-        measures=False,
         debug={"debug": ("",)},
         faults=True,
         seconds=200,
     ),
-    _prezero(
+    Stress(
         "prezero-stress",
         "hugetlb pages taken in every way and freed dirty, while fillers are killed, "
         "pages migrate, the pool, modes and hooks change",
         "every page zero at first touch; the pool exact; some were ready",
-        work="families.prezero:StressWork",
+        family="prezero",
+        path="prezero",
+        since="6.12",
         cmdline="init_on_alloc=0",
         hot=Hot(nodes=2, shared_out=True),
-        measures=False,
         takes=("folios", "break_one_word"),
         full=("--folios 20000",),
         debug={"debug": ("--folios 2000",)},
         seconds=900,
         memory=1536,
     ),
-    Scenario(
+    Grow(
         "pool-grow",
         "a pool of hugetlb pages of 2 MiB on two nodes grown by `nr_hugepages`, and by "
         "`bulkmm pool grow` with one process a node and two; ended by TERM and KILL",
@@ -91,7 +275,6 @@ SCENARIOS = (
         "run that was terminated, nor by one that was killed once another has run",
         family="prezero",
         path="prezero",
-        work="families.prezero:GrowWork",
         hot=Hot(nodes=2, shared_out=True),
         takes=("rounds", "seed"),
         rounds=3,

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""packages: use, upgrade and purge the installed Debian packages in a guest.
+"""The Debian packages: used, upgraded and purged in a guest where they are installed.
 
 The guest boots with the rescue switch, which modprobe reads from the kernel's
 command line; the steps after the rescue run as after a boot without it.
 """
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from bulkmm.lab import work
 from bulkmm.lab.machine import debs
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.paths import made_whole
 from bulkmm.lab.progress import Progress
+from bulkmm.lab.scenario.base import Scenario
 from bulkmm.results import Check
 
 STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
@@ -27,9 +26,10 @@ def next_version() -> str:
     return f"{front}.{int(last) + 1}"
 
 
-@dataclass(frozen=True)
-class Work(work.Work):
+class Packages(Scenario):
     """The life cycle of the packages in a guest."""
+
+    kept = (("steps", "step"),)
 
     @property
     def upgrade(self) -> bool:
@@ -55,19 +55,35 @@ class Work(work.Work):
 
     def lines(self) -> list[str]:
         to = next_version() if self.upgrade else ""
-        rescue = self.scenario.cmdline
-        return [f"packages {debs.version()} {rescue} {to}".rstrip()]
+        return [f"packages {debs.version()} {self.cmdline} {to}".rstrip()]
 
     @property
     def quiet(self) -> float:
         return 900 if self.upgrade else super().quiet  # DKMS compiles
 
-    def checks(self, outcome: Outcome) -> list[Check]:
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
         done = tuple(event["name"] for event in outcome.of("step"))
-        made = Check(
-            "every step is made", done == self.names, ", ".join(done) or "none"
-        )
-        return [made, *work.told(outcome)]
+        detail = ", ".join(done) or "none"
+        yield Check("every step is made", done == self.names, detail)
 
-    def facts(self, outcome: Outcome) -> dict[str, Any]:
-        return {"steps": outcome.of("step")}
+
+SCENARIOS = (
+    Packages(
+        "packages",
+        "the Debian packages are installed, upgraded and purged, and the module is "
+        "kept inert by its boot parameter",
+        "DKMS builds the module for the running kernel, it loads and attaches; inert "
+        "hooks no function; purging leaves no file",
+        family="packages",
+        path="packages",
+        takes=("no_upgrade",),
+        full=(),
+        modules=("virtio_blk", "ext4"),
+        cmdline="bulkmm.inert=1",  # the rescue switch
+        disk=True,
+        lacking_debug="Debian has no packages of the kernel {kernel}",
+        x86_only="the packages are built",
+        seconds=150,
+        memory=2048,
+    ),
+)

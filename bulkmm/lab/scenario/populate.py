@@ -8,19 +8,17 @@ DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
 """
 
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from bulkmm.control.module import OFF
-from bulkmm.lab import state, work
-from bulkmm.lab.families import huge
-from bulkmm.lab.families.huge import arm, taken_away
+from bulkmm.lab import state
 from bulkmm.lab.machine import counting
-from bulkmm.lab.machine.vm import Outcome
+from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.scenario import base
+from bulkmm.lab.scenario.base import Event, Measure, Scenario
+from bulkmm.lab.scenario.clear import arm, served, taken_away
 from bulkmm.results import Check
-from bulkmm.size import GIB, MIB
+from bulkmm.size import GIB, MIB, PAGE
 
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
@@ -57,8 +55,12 @@ def _good(mib: int, **more: object) -> dict[str, object]:
     return {"error": 0, "done": mib * MIB, "wrong": 0, "same": 1, **more}
 
 
-def _node(node: int, mib: int) -> dict[str, object]:
-    return _good(mib, nodes=f"{node}" * 8 + ".", cpus=f"{1 << node}.")
+def _node(node: int) -> dict[str, object]:
+    return _good(96, nodes=f"{node}" * 8 + ".", cpus=f"{1 << node}.")
+
+
+def _bad(error: int, cause: int, **more: object) -> dict[str, object]:
+    return {"error": error, "cause": cause, **more}
 
 
 def _both(nodes: str) -> dict[str, object]:
@@ -67,42 +69,29 @@ def _both(nodes: str) -> dict[str, object]:
 
 
 CASES = (
-    Case("node 1 asked for", "4k 96 node=1", _node(1, 96)),
-    Case("node 1 asked for, one thread", "4k 96 node=1 threads=1", _node(1, 96)),
-    Case("bound to node 1, one thread", "4k 96 bind=1 threads=1", _node(1, 96)),
-    Case("started on node 1, one thread", "4k 96 cpu=1 threads=1", _node(1, 96)),
-    Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0, 96)),
-    Case("bound to node 1", "4k 96 bind=1", _node(1, 96)),
+    Case("node 1 asked for", "4k 96 node=1", _node(1)),
+    Case("node 1 asked for, one thread", "4k 96 node=1 threads=1", _node(1)),
+    Case("bound to node 1, one thread", "4k 96 bind=1 threads=1", _node(1)),
+    Case("started on node 1, one thread", "4k 96 cpu=1 threads=1", _node(1)),
+    Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0)),
+    Case("bound to node 1", "4k 96 bind=1", _node(1)),
     Case("halves bound to a node each", "4k 96 halves", _both("00001111.")),
     Case("interleaved", "4k 96 interleave", _both("xxxxxxxx.")),
-    Case("hugetlb of node 1", "2m 32 node=1", _node(1, 32) | {"cpus": None}),
+    Case("hugetlb of node 1", "2m 32 node=1", _good(32, nodes="11111111.")),
     Case(
         "hugetlb of a node without",
         "2m 32 node=0",
-        {"error": EFAULT, "cause": POOL, "done": 0, "failed_len": FOLIO},
+        _bad(EFAULT, POOL, done=0, failed_len=FOLIO),
     ),
     Case(
         "two pages of 1 GiB of a pool of one",
         "1g 2048",
-        {
-            "error": EFAULT,
-            "cause": POOL,
-            "done": GIB,
-            "reached": GIB,
-            "failed_len": GIB,
-            "wrong": 0,
-        },
+        _bad(EFAULT, POOL, done=GIB, reached=GIB, failed_len=GIB, wrong=0),
     ),
     Case(
         "a broken page",
         "4k 4 poison",
-        {
-            "error": EHWPOISON,
-            "cause": POISONED,
-            "reached": 2 * MIB,
-            "failed_len": 4096,
-            "wrong": 0,
-        },
+        _bad(EHWPOISON, POISONED, reached=2 * MIB, failed_len=4096, wrong=0),
     ),
     Case("a DAX device", "$DAX 32", _good(32)),
     Case("a file on DAX", "$DAX 32", _good(32)),
@@ -112,7 +101,7 @@ GROUPED = (
     Case(
         "cgroup 2, huge pages",
         "pool_grouped huge hugetlb.2MB.max 16M 2m 32",
-        {"code": 0, "error": EFAULT, "cause": POOL, "done": 16 * MIB},
+        _bad(EFAULT, POOL, code=0, done=16 * MIB),
     ),
     Case(
         "cgroup 2, less than a CPU",
@@ -137,22 +126,21 @@ GROUPED = (
 )
 
 
-@dataclass(frozen=True)
-class Work(work.Work):
-    """The scenario with its options (see bulkmm.lab.work)."""
+class Populate(Scenario):
+    """Memory populated by the kernel and by the library in every state."""
 
     kept = (("cases", "pool-case"),)
     visited = "visit"
 
     def lines(self) -> list[str]:
-        return ["zeroing", *self._visits(self.options.chance), *self._cases()]
+        return ["zeroing", *self._visits(self.chance), *self._cases()]
 
     def _visits(self, chance: random.Random) -> list[str]:
         lines = []
         for kind, ways in WAYS.items():
             pages = FOLIOS if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
-            for name in self.rounds(ARMS, chance):
+            for name in self.each_round(ARMS, chance):
                 lines.append(arm(name))
                 lines += ["pool_backends"] if name in SERVING else []
                 order = chance.sample(COMPARED, len(COMPARED))
@@ -180,8 +168,8 @@ class Work(work.Work):
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterable[work.Measure]:
-        def of(visit: dict[str, Any]) -> tuple[str, str] | None:
+    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+        def of(visit: Event) -> tuple[str, str] | None:
             name = f"{visit['way']}+{visit['arm']}"
             return (visit["kind"], name) if visit["label"] == COUNTED else None
 
@@ -189,22 +177,28 @@ class Work(work.Work):
         for kind in WAYS if taken else ():
             counted = {name: one for (of_kind, name), one in taken if of_kind == kind}
             name = f"populate-{SIZE}m-{kind}"
-            yield work.Measure(name, SIZE * MIB, _pairs(), counted=counted)
+            yield Measure(name, SIZE * MIB, _pairs(), counted=counted)
 
-    def checks(self, outcome: Outcome) -> list[Check]:
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
         visits = state.visits(outcome, "visit")
-        away = taken_away(outcome)
-        found = [
-            check
-            for kind, ways in WAYS.items()
-            for way in (*ways, CORRUPTED)
-            if way != CORRUPTED or self.options.break_one_word
-            for check in _of_way(kind, way, visits, away=away and kind == "thp")
-        ]
-        said = {event["name"]: event for event in outcome.of("pool-case")}
-        found += [_of_case(case, said.get(case.name)) for case in CASES]
-        found += [_of_case(case, said.get(case.words.split()[1])) for case in GROUPED]
-        return [*found, _continued(outcome, said), state.attached(outcome, "clear")]
+        for kind, ways in WAYS.items():
+            away = kind == "thp" and taken_away(outcome)
+            for way in (*ways, *([CORRUPTED] if self.options.break_one_word else [])):
+                of = {"kind": kind, "way": way}.items()
+                some = [one for one in visits if of <= one.event.items()]
+                yield from _of_way(f"{kind} {way}", way, some, away=away)
+        said = base.grouped(outcome.of("pool-case"), lambda one: str(one["name"]))
+        for case in CASES:
+            yield _of_case(case, said.get(case.name, []))
+        for case in GROUPED:
+            yield _of_case(case, said.get(case.words.split()[1], []))
+        # a killed process's progress is kept and can be resumed
+        held = outcome.of("pool-held")
+        ok = 0 < held[0]["bytes"] <= 32 * MIB
+        yield base.says("library: what was populated is kept", held, {}, ok=ok)
+        rest = said.get("the rest of the file", [])
+        yield base.says("library: the rest of the file", rest, {"error": 0, "wrong": 0})
+        yield state.attached(outcome, "clear")
 
 
 def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
@@ -221,65 +215,59 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _of_way(
-    kind: str, way: str, visits: list[state.Visit], *, away: bool
-) -> list[Check]:
-    some = [v for v in visits if (v.event["kind"], v.event["way"]) == (kind, way)]
-    events = [v.event for v in some]
-    return [
-        _zero(f"{kind} {way}", way, events),
-        state.judge(f"counters ({kind} {way})", some, partial(_expected, away=away)),
-        *([] if away else [_recognised(f"{kind} {way}", way, events)]),
-    ]
+    name: str, way: str, visits: list[state.Visit], *, away: bool
+) -> Iterator[Check]:
+    """Check what was populated, by whom, and that it was told from what was touched."""
+
+    def expected(visit: state.Visit) -> tuple[state.Expect, state.Expect]:
+        """Return that every folio is served, whatever becomes of smaller ones."""
+        clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
+        smaller = {"small": visit.fell("clear")["small"]}
+        return replace(clear, fell=smaller), alloc
+
+    events = [one.event for one in visits]
+    most = max((int(one["faults"]) for one in events), default=0)
+    ok = most <= NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
+    yield base.says(f"every byte zero, and there ({name})", events, {"wrong": 0}, ok=ok)
+    yield state.judge(f"counters ({name})", visits, expected)
+    if not away:
+        traced = [one for one in events if one["label"] == TRACED]
+        touched = FOLIOS if way == TOUCH else 0
+        what = f"taken for {'touched' if touched else 'populated'} ({name})"
+        yield base.says(
+            what, traced, {"streaming": FOLIOS - touched, "cached": touched}
+        )
 
 
-def _zero(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    most = max((int(v["faults"]) for v in visits), default=0)
-    allowed = NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
-    detail = f"{len(visits)} visits, {most} faults at most"
-    name = f"every byte zero, and there ({name})"
-    return huge.right(name, visits, detail, ok=most <= allowed)
+def _of_case(case: Case, said: list[Event]) -> Check:
+    """Check what a call of the library says; it leaves nothing to fault in."""
+    wanted = {**case.says}
+    if said and wanted.get("error") == 0:
+        wanted["faults"] = min(int(said[0]["faults"]), NO_FAULTS)
+    return base.says(f"library: {case.name}", said, wanted)
 
 
-def _expected(visit: state.Visit, *, away: bool) -> tuple[state.Expect, ...]:
-    """Return what is expected: every folio served where it is on, else none."""
-    folios = FOLIOS if visit.arm in SERVING else 0
-    alloc = folios if away and visit.path("alloc").mode != OFF else 0
-    clear = state.Expect("clear", visit.arm, 0 if away else folios, small=None)
-    return clear, huge.allocated(alloc)
-
-
-def _recognised(name: str, way: str, visits: list[dict[str, Any]]) -> Check:
-    """Check that the module told populating from touching."""
-    seen = [
-        (int(v["streaming"]), int(v["cached"])) for v in visits if v["label"] == TRACED
-    ]
-    what, wanted = "populated", (FOLIOS, 0)
-    if way == TOUCH:
-        what, wanted = "touched", (0, FOLIOS)
-    detail = "; ".join(
-        f"{around} streaming, {cached} cached" for around, cached in seen
-    )
-    return Check(f"taken for {what} ({name})", seen == [wanted], detail)
-
-
-def _of_case(case: Case, said: dict[str, Any] | None) -> Check:
-    name = f"library: {case.name}"
-    if said is None:
-        return Check(name, ok=False, detail="not reported")
-    wanted = {key: value for key, value in case.says.items() if value is not None}
-    if wanted.get("error") == 0:
-        wanted["faults"] = said["faults"] if int(said["faults"]) <= NO_FAULTS else 0
-    wrong = {
-        key: said.get(key) for key, value in wanted.items() if said.get(key) != value
-    }
-    detail = ", ".join(f"{key} {said.get(key)}" for key in wanted)
-    return Check(name, not wrong, detail + (f"; wrong: {wrong}" if wrong else ""))
-
-
-def _continued(outcome: Outcome, said: dict[str, dict[str, Any]]) -> Check:
-    """Check that a killed process's progress is kept and can be resumed."""
-    held = int(outcome.of("pool-held")[0]["bytes"])
-    rest = said.get("the rest of the file", {})
-    ok = 0 < held <= 32 * MIB and (rest.get("error"), rest.get("wrong")) == (0, 0)
-    detail = f"{held} bytes were left, then error {rest.get('error')}"
-    return Check("library: what was populated is kept", ok, detail)
+SCENARIOS = (
+    Populate(
+        "populate-guest",
+        "memory made resident by the kernel's ways and by libbulkmm, with the module "
+        "and without",
+        "every byte zero; the module knows what is populated and what is touched; "
+        "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
+        "them",
+        family="populate",
+        path="clear",
+        takes=("rounds", "seed", "break_one_word"),
+        rounds=3,
+        full=("--rounds 2",),
+        marked=True,
+        modules=base.NVDIMM,
+        size=GIB // 2,
+        # NUMA balancing's hint faults are not faults on missing pages
+        cmdline=f"numa_balancing=disable {base.GIB_PAGE}",
+        hot=Hot(nodes=2, shared_out=True),
+        seconds=150,
+        lacking_debug=base.LACKING,  # all cgroup controllers and page node queries
+        x86_only="the lab has its machine",
+    ),
+)
