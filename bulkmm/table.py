@@ -26,13 +26,12 @@ SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-# the scenarios that lead a page, and what they show; huge pages by throughput, as no
-# size is typical
+# the scenarios that lead a page, and what they do
 HEADLINES = (
     (r"pmem-fsdax-(\d+)g", "{} GiB device, fsdax"),
     (r"pmem-devdax-(\d+)g", "{} GiB device, devdax 2 MiB"),
-    (r"thp-2m-populate", "populate huge pages"),
-    (r"thp-2m", "touch huge pages"),
+    (r"thp-2m-populate", "populate {size} of huge pages"),
+    (r"thp-2m", "touch {size} of huge pages"),
     (r"vmap-(\d+)m-order8", "vmap() {} MiB in blocks of 1 MiB"),
     (r"vmap-(\d+)m-order0", "vmap() {} MiB of single pages"),
 )
@@ -166,15 +165,7 @@ def _rows(document: Document, scenario: str) -> list[list[str]]:
     """Return a scenario's rows, its name above them."""
     arms = [r for r in document.arms.values() if r.scenario == scenario]
     first = leading(document, scenario)
-    rows = [_row(document, r, first.get(r.variant)) for r in arms]
-    # not beside work
-    known = () if document.emulated else published.FIGURES.get(scenario, ())
-    name = f"published ({published.MACHINE})"
-    rows += [
-        [name, f"{p.version}: {p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"]
-        for p in known
-    ]
-    return [[scenario], *rows]
+    return [[scenario], *(_row(document, r, first.get(r.variant)) for r in arms)]
 
 
 def _shown(document: Document, show: Show) -> Document:
@@ -184,7 +175,7 @@ def _shown(document: Document, show: Show) -> Document:
 
 
 def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
-    """Return what the ratios in the rows mean, and those that the rows lack."""
+    """Return what the ratios in the rows mean, and what the rows have no room for."""
     document, found = _shown(document, show), []
     means = "faster = time of {} / time of the variant"
     if document.counted:
@@ -199,6 +190,9 @@ def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
                 if r.scenario == scenario and r.base != base and r.unit != STORES
             ]
             found += [f"{scenario}: {line}" for line in said]
+        if not document.emulated:  # no times beside work
+            said = published.lines(scenario)
+            found += [f"{scenario}: published ({published.MACHINE}), {p}" for p in said]
     return found
 
 
@@ -265,38 +259,22 @@ def _of_kernel(
     return found
 
 
-def headline(ratio: Ratio) -> tuple[int, str]:
-    """Return place and label of a ratio among the headlines; "" if it is none."""
-    if ratio.base == grid.STOCK and ratio.variant in OURS[:2]:
-        for i, (scenario, what) in enumerate(HEADLINES):
-            if found := re.fullmatch(scenario, ratio.scenario):
-                return i, what.format(*found.groups())
-    return 0, ""
-
-
 def headlines(documents: list[Document]) -> Sheet:
-    """Return the headlines of "bench kernel", kernels side by side."""
-    headings = ["on this CPU"]
-    found: dict[tuple[int, str], list[str]] = {}
-    for k, one in enumerate(documents):
-        arms, release = one.arms, needs.series(facts.kernel(one))
-        headings += [f"Linux {release}: stock → bulkmm", "faster"]
-        for ratio in one.ratios:
-            place, what = headline(ratio)
-            if what:
-                row = found.setdefault((place, what), [""] * 2 * len(documents))
-                rate = "huge" in what
-                row[2 * k : 2 * k + 2] = pair(arms, ratio, rate=rate), factor(ratio)
-    return Sheet(headings, [[what, *found[i, what]] for i, what in sorted(found)])
+    """Return the rows of ``kernels`` that lead a page, by what they do."""
+    whole = kernels(documents, OURS[:2])
+    sizes = {r.scenario: text.size(r.bytes) for one in documents for r in one.results}
+    rows = [
+        [what.format(*found.groups(), size=sizes[scenario]), *cells]
+        for pattern, what in HEADLINES
+        for scenario, _, *cells in whole.rows
+        if (found := re.fullmatch(pattern, scenario))
+    ]
+    return Sheet(["on this CPU", *whole.headings[2:]], rows)
 
 
-def pair(
-    arms: dict[tuple[str, str], Result], ratio: Ratio, *, rate: bool = False
-) -> str:
-    """Return the times of base and variant, or their throughput."""
+def pair(arms: dict[tuple[str, str], Result], ratio: Ratio) -> str:
+    """Return the times of base and variant."""
     two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
-    if rate:
-        return f"{' → '.join(f'{r.bytes / r.median:.1f}' for r in two)} GB/s"
     return " → ".join(text.duration(r.median) for r in two)
 
 
