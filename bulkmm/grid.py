@@ -5,11 +5,13 @@ One grid has the throughput of every variant. The other has the measure of goals
 time of the best peer / time of ours, with its interval.
 """
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import LIMIT, split
+from bulkmm.bench.subjects import CLEAR, COPY, LIMIT, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
@@ -21,6 +23,16 @@ STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
 AGAIN = "-again"  # a variant measured twice: the A/A control
 FIRST_USE = "first-use"
+# scenarios of a size, and how their memory is used
+SIZED = re.compile(r"(clear|copy)-(([0-9]+)([bkmgt]))(?:-(.+))?")
+USES = {
+    "again": "again, hot",
+    "then-read": "then read in order",
+    "then-write": "then write in order",
+    "then-random": "then read at random",
+    "misaligned": "misaligned",
+    "misaligned-again": "misaligned, again, hot",
+}
 
 
 def kind(scenario: str) -> str:
@@ -82,13 +94,41 @@ def grids(document: Document, factor: Factor) -> list[Sheet]:
 def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     variants = list(dict.fromkeys(r.variant for r in results))
     shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
-    cells = {
-        (r.scenario, r.variant): f"{r.bytes / r.median:.1f}"
-        for r in results
-        if r.median > 0
-    }
+    cells = {(r.scenario, r.variant): _rate(r) for r in results if r.median > 0}
     rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
     return Sheet([f"{name}, GB/s", *shown], rows, shown)
+
+
+def by_size(document: Document) -> Iterator[Sheet]:
+    """Return GB/s of clearing and of copying, by size and by use of the memory.
+
+    Ours is the call meant for that use; beside it the fastest peer, and the limit.
+    """
+    arms = document.arms
+    for subject in (CLEAR, COPY):
+        found: dict[str, dict[str, str]] = {}
+        for scenario in document.scenarios:
+            sized = SIZED.fullmatch(scenario)
+            if not sized or sized[1] != subject.name:
+                continue
+            use = sized[5] or ""
+            ours = "bulkmm-streaming" if use in ("", "misaligned") else "bulkmm-cached"
+            peers = (arms.get((scenario, name)) for name in subject.peers[ours])
+            best = min(filter(None, peers), key=attrgetter("median"))
+            limit = arms.get((scenario, LIMIT))
+            beside = (f"{one.variant} {_rate(one)}" for one in (best, limit) if one)
+            cell = "; ".join((_rate(arms[scenario, ours]), *beside))
+            found.setdefault(sized[2], {})[use] = cell
+        uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
+        heads = [f"{subject.name}, GB/s", *(USES.get(use, "cold") for use in uses)]
+        rows = [
+            [n, *(cells.get(use, "") for use in uses)] for n, cells in found.items()
+        ]
+        yield Sheet(heads, rows)
+
+
+def _rate(arm: Result) -> str:
+    return f"{arm.bytes / arm.median:.1f}"
 
 
 def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str], Ratio]:

@@ -29,6 +29,7 @@ NEAR = 0.9
 APART = 1.03  # what a later backend has to win by (core/calibrate.c)
 ANY = "N"
 SELECTION = "selection of"
+HEADINGS = ("goal", "at least", "met", "the least of them")
 
 
 class Goal(Struct, frozen=True):
@@ -194,7 +195,7 @@ def sheet(document: Document) -> Sheet:
         (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
         for one in outcomes(document)
     ]
-    return Sheet(("goal", "at least", "met", "the least of them"), rows)
+    return Sheet(HEADINGS, rows)
 
 
 def missed(document: Document, begin: str = "") -> list[str]:
