@@ -94,7 +94,7 @@ def grids(document: Document, factor: Factor) -> list[Sheet]:
 def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
     variants = list(dict.fromkeys(r.variant for r in results))
     shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
-    cells = {(r.scenario, r.variant): _rate(r) for r in results if r.median > 0}
+    cells = {(r.scenario, r.variant): rate(r) for r in results if r.median > 0}
     rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
     return Sheet([f"{name}, GB/s", *shown], rows, shown)
 
@@ -116,8 +116,8 @@ def by_size(document: Document) -> Iterator[Sheet]:
             peers = (arms.get((scenario, name)) for name in subject.peers[ours])
             best = min(filter(None, peers), key=attrgetter("median"))
             limit = arms.get((scenario, LIMIT))
-            beside = (f"{one.variant} {_rate(one)}" for one in (best, limit) if one)
-            cell = "; ".join((_rate(arms[scenario, ours]), *beside))
+            beside = (f"{one.variant} {rate(one)}" for one in (best, limit) if one)
+            cell = "; ".join((rate(arms[scenario, ours]), *beside))
             found.setdefault(sized[2], {})[use] = cell
         uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
         heads = [f"{subject.name}, GB/s", *(USES.get(use, "cold") for use in uses)]
@@ -127,7 +127,8 @@ def by_size(document: Document) -> Iterator[Sheet]:
         yield Sheet(heads, rows)
 
 
-def _rate(arm: Result) -> str:
+def rate(arm: Result) -> str:
+    """Return an arm's GB/s."""
     return f"{arm.bytes / arm.median:.1f}"
 
 

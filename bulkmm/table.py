@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bulkmm.results import Document, Ratio, Result
 
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
-MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
 # the scenarios that lead a page, and what they do
@@ -36,6 +35,8 @@ HEADLINES = (
     (r"vmap-(\d+)m-order0", "vmap() {} MiB of single pages"),
 )
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
+FASTER = f"N{TIMES}: time of the base / time of the variant."
+FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
 
@@ -121,30 +122,32 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     return ("variant", f"median{said}", "n", "GB/s", f"faster{said}", "where")
 
 
-def _fewer(document: Document, ratio: Ratio) -> str:
-    """Return how many fewer instructions, and how many fewer stores."""
+def _gain(document: Document, ratio: Ratio) -> str:
+    """Return what is gained over the base of a ratio: of work, the stores as well."""
     key = (ratio.scenario, ratio.base, ratio.variant)
     stores = [
         f"{removed(r.ratio):.1f} %"
         for r in document.ratios
         if r.unit == STORES and (r.scenario, r.base, r.variant) == key
     ]
-    return ", ".join([factor(ratio), *stores])
+    return f"{', '.join([factor(ratio), *stores])} than {ratio.base}"
 
 
-def _row(document: Document, result: Result, ratio: Ratio | None) -> list[str]:
+def _row(document: Document, result: Result) -> list[str]:
     """Return the cells of an arm: of times, or of instructions and stores."""
-    place, rate, gain = facts.where(document), "", factor(ratio) if ratio else ""
+    key, place, rate = (result.scenario, result.variant), facts.where(document), ""
     if result.unit != NS:
-        key = (result.scenario, result.variant, STORES)
-        stores = (r for r in document.results if (r.scenario, r.variant, r.unit) == key)
-        rate = count(next(stores).median)
-        gain = _fewer(document, ratio) if ratio else ""
+        stores = (r for r in document.results if (r.scenario, r.variant) == key)
+        rate = count(next(r for r in stores if r.unit == STORES).median)
     elif place == "native" and result.median > 0:
-        rate = f"{result.bytes / result.median:.1f}"
-    n = str(len(result.samples))
-    name = _name(document, result.scenario, result.variant)
-    return [name, measured(result), n, rate, gain, place]
+        rate = grid.rate(result)
+    gains = [
+        _gain(document, r)
+        for r in document.ratios
+        if (r.scenario, r.variant) == key and r.unit == result.unit
+    ]
+    n, name = str(len(result.samples)), _name(document, *key)
+    return [name, measured(result), n, rate, "; ".join(gains), place]
 
 
 def _name(document: Document, scenario: str, variant: str) -> str:
@@ -153,54 +156,16 @@ def _name(document: Document, scenario: str, variant: str) -> str:
     return f"{variant} ({pick})" if pick else variant
 
 
-def leading(document: Document, scenario: str) -> dict[str, Ratio]:
-    """Return the ratio of each variant to the base that leads the scenario."""
-    here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
-    bases = [r.base for r in here]
-    base = next((base for base in (*MAIN_BASES, *bases) if base in bases), "")
-    return {r.variant: r for r in here if r.base == base}
-
-
 def _rows(document: Document, scenario: str) -> list[list[str]]:
     """Return a scenario's rows, its name above them."""
     arms = [r for r in document.arms.values() if r.scenario == scenario]
-    first = leading(document, scenario)
-    return [[scenario], *(_row(document, r, first.get(r.variant)) for r in arms)]
+    return [[scenario], *(_row(document, r) for r in arms)]
 
 
 def _shown(document: Document, show: Show) -> Document:
     """Return the part of a document that its tables show."""
     printed = document.printed()
     return printed if show.all_rows else grid.usual(printed)
-
-
-def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
-    """Return what the ratios in the rows mean, and what the rows have no room for."""
-    document, found = _shown(document, show), []
-    means = "faster = time of {} / time of the variant"
-    if document.counted:
-        means = "fewer = share of the work of {} that is gone; below 0: there is more"
-    for scenario in _in_rows(document, show):
-        if first := leading(document, scenario):
-            base = next(iter(first.values())).base
-            said = [means.format(base)]
-            said += [
-                _said(r)
-                for r in document.ratios
-                if r.scenario == scenario and r.base != base and r.unit != STORES
-            ]
-            found += [f"{scenario}: {line}" for line in said]
-        if not document.emulated:  # no times beside work
-            said = published.lines(scenario)
-            found += [f"{scenario}: published ({published.MACHINE}), {p}" for p in said]
-    return found
-
-
-def _said(ratio: Ratio) -> str:
-    """Return a line for a ratio that the table has no room for."""
-    if ratio.unit == NS:
-        return f"{ratio.base} / {ratio.variant}: {factor(ratio)}"
-    return f"{ratio.variant} against {ratio.base}: {factor(ratio)} fewer {ratio.unit}"
 
 
 def _in_rows(document: Document, show: Show) -> list[str]:
@@ -304,10 +269,16 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
 
 def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
     """Return the lines below the tables."""
-    said = [line for one in documents for line in meanings(one, show)]
+    said = []
     for document in documents:
+        for scenario in () if document.emulated else document.scenarios:
+            known = "; ".join(published.lines(scenario))
+            machine = f"published ({published.MACHINE})"
+            said += [f"{scenario}, {machine}: {known}"] if known else []
         said += [] if show.full else grid.controls(document)
         said += facts.footnotes(document)
+        if document.printed().ratios:
+            said.append(FEWER if document.counted else FASTER)
     return list(dict.fromkeys([*said, LEGEND]))
 
 

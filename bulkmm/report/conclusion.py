@@ -5,9 +5,10 @@ import shlex
 from statistics import median
 
 from bulkmm import facts, grid, table
-from bulkmm.results import NS, Document, Ratio
+from bulkmm.results import NS, STORES, Document, Ratio
 
 # the variant that represents the module: the first of these present
+BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
 PEER = "the fastest peer"
 CALLED = {
@@ -24,10 +25,17 @@ def ours(document: Document) -> list[Ratio]:
     found = [
         next((held[name] for name in LEADING if name in held), None)
         for scenario in document.scenarios
-        if (held := table.leading(document, scenario))
-        and grid.kind(scenario) not in peers
+        if (held := leading(document, scenario)) and grid.kind(scenario) not in peers
     ]
     return [r for r in found if r] + [r for held in peers.values() for r in held]
+
+
+def leading(document: Document, scenario: str) -> dict[str, Ratio]:
+    """Return the ratio of each variant to the base that leads the scenario."""
+    here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
+    bases = [r.base for r in here]
+    base = next((base for base in (*BASES, *bases) if base in bases), "")
+    return {r.variant: r for r in here if r.base == base}
 
 
 def best_peers(document: Document) -> dict[str, list[Ratio]]:
