@@ -14,8 +14,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from bulkmm import stats
-from bulkmm.bench.subjects import LIMIT, Arms, Subject, split
-from bulkmm.bench.take import Key
+from bulkmm.bench.subjects import LIMIT, Arms, Key, Subject, split
 from bulkmm.results import CONTROLLED_LEAST, Check, Result
 
 # Faster than the limit by this factor, in every process, is a mistake of the bench;

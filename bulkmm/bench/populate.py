@@ -21,8 +21,8 @@ from typing import IO, cast
 
 from bulkmm import ending
 from bulkmm.bench import amount, measure, program
+from bulkmm.bench.measure import Event, Seen
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
-from bulkmm.bench.take import Event, Seen
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.pool import grow

@@ -10,6 +10,7 @@ from bulkmm.results import Result
 from bulkmm.size import GIB, KIB, MIB
 
 Arms = dict[str, Result]  # of one scenario, by variant
+Key = tuple[str, str]  # scenario, variant
 LIMIT = "limit"  # no peer: nothing can beat it
 LARGEST_DEVICE = "64T"
 COLD = 4  # the program's buffers are at least this many times the last-level cache

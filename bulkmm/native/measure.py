@@ -11,8 +11,8 @@ from bulkmm import grid
 from bulkmm.bench import measure as bench
 from bulkmm.bench import program
 from bulkmm.bench.amount import check_memory
+from bulkmm.bench.measure import Event, Seen
 from bulkmm.bench.subjects import Amount, Request, Subject
-from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import process

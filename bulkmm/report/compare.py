@@ -25,6 +25,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bulkmm import facts, stats, table
+from bulkmm.bench.subjects import Key
 from bulkmm.control import text
 from bulkmm.errors import Exit, UsageError
 from bulkmm.results import ALPHA, NS, Document, Ratio, Result
@@ -38,7 +39,6 @@ PROOF = (
     "slower, faster: the whole interval or range is beyond {:g} %, and files dealt to "
     "the sides by chance change no arm as much in 95 % of the ways to deal them"
 )
-Key = tuple[str, str]  # scenario, variant
 
 
 @dataclass(frozen=True)
