@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many scenarios of one kind as grids: a row each, a column per variant.
+"""Many scenarios of one kind as grids of throughput.
 
-One grid has the throughput of every variant. The other has the measure of goals:
-time of the best peer / time of ours, with its interval.
+One grid has a row per scenario and a column per variant; the other what they say of
+ours, by size and by use of the memory.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import CLEAR, COPY, LIMIT, split
+from bulkmm.bench.subjects import LIMIT, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
-
-Factor = Callable[[Ratio], str]
 
 MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
 OURS = "bulkmm"
@@ -79,52 +76,47 @@ def picked(document: Document, scenario: str, variant: str) -> str:
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def grids(document: Document, factor: Factor) -> list[Sheet]:
-    """Return the grids of kinds with many scenarios; ``factor`` formats a ratio."""
-    found = []
+def grids(document: Document) -> Iterator[Sheet]:
+    """Return GB/s of all variants of kinds with many scenarios, then ``by_size``."""
     every = of_one_thread(document.results)
     for name, scenarios in kinds(document).items():
         results = [r for r in every if r.scenario in scenarios]
-        found.append(_rates(name, scenarios, results))
-        if held := goals(document, scenarios):
-            found.append(_best(document, scenarios, held, factor))
-    return found
-
-
-def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
-    variants = list(dict.fromkeys(r.variant for r in results))
-    shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
-    cells = {(r.scenario, r.variant): rate(r) for r in results if r.median > 0}
-    rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
-    return Sheet([f"{name}, GB/s", *shown], rows, shown)
+        variants = list(dict.fromkeys(r.variant for r in results))
+        shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
+        cells = {(r.scenario, r.variant): rate(r) for r in results if r.median > 0}
+        rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
+        yield Sheet([f"{name}, GB/s", *shown], rows, shown)
+    yield from by_size(document)
 
 
 def by_size(document: Document) -> Iterator[Sheet]:
-    """Return GB/s of clearing and of copying, by size and by use of the memory.
+    """Return GB/s of the call meant for a use of the memory, by size and by use.
 
-    Ours is the call meant for that use; beside it the fastest peer, and the limit.
+    With the backend picked; beside it the fastest peer and the limit.
     """
     arms = document.arms
-    for subject in (CLEAR, COPY):
+    for name, scenarios in kinds(document).items():
+        peers = best_peers(document, scenarios)
         found: dict[str, dict[str, str]] = {}
-        for scenario in document.scenarios:
+        for scenario in scenarios:
             sized = SIZED.fullmatch(scenario)
-            if not sized or sized[1] != subject.name:
-                continue
-            use = sized[5] or ""
+            use = (sized[5] or "") if sized else ""
             ours = "bulkmm-streaming" if use in ("", "misaligned") else "bulkmm-cached"
-            peers = (arms.get((scenario, name)) for name in subject.peers[ours])
-            best = min(filter(None, peers), key=attrgetter("median"))
-            limit = arms.get((scenario, LIMIT))
-            beside = (f"{one.variant} {rate(one)}" for one in (best, limit) if one)
-            cell = "; ".join((rate(arms[scenario, ours]), *beside))
-            found.setdefault(sized[2], {})[use] = cell
+            ratio = peers.get((scenario, ours))
+            if not sized or not ratio:
+                continue
+            same = "" if ratio.significant else " ~"
+            pick = picked(document, scenario, ours)
+            said = [f"{rate(arms[scenario, ours])} {pick}".rstrip()]
+            said += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{same}"]
+            if limit := arms.get((scenario, LIMIT)):
+                said += [f"limit {rate(limit)}"]
+            found.setdefault(sized[2], {})[use] = "; ".join(said)
         uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
-        heads = [f"{subject.name}, GB/s", *(USES.get(use, "cold") for use in uses)]
-        rows = [
-            [n, *(cells.get(use, "") for use in uses)] for n, cells in found.items()
-        ]
-        yield Sheet(heads, rows)
+        heads = [USES.get(use, "cold") for use in uses]
+        rows = [[n, *(its.get(use, "") for use in uses)] for n, its in found.items()]
+        if rows:
+            yield Sheet([f"{name}: ours; fastest peer", *heads], rows)
 
 
 def rate(arm: Result) -> str:
@@ -132,7 +124,9 @@ def rate(arm: Result) -> str:
     return f"{arm.bytes / arm.median:.1f}"
 
 
-def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str], Ratio]:
+def best_peers(
+    document: Document, scenarios: Iterable[str]
+) -> dict[tuple[str, str], Ratio]:
     """Return the ratio of each of ours to the fastest peer compared."""
     arms = document.arms
     known = [r for r in document.ratios if r.scenario in scenarios and _against_peer(r)]
@@ -145,25 +139,6 @@ def _against_peer(ratio: Ratio) -> bool:
     _, threads, kind = split(ratio.variant)
     ours = ratio.variant.startswith(OURS) and not (threads or kind)
     return ours and not ratio.base.startswith((OURS, LIMIT))
-
-
-def _best(
-    document: Document,
-    scenarios: list[str],
-    found: dict[tuple[str, str], Ratio],
-    factor: Factor,
-) -> Sheet:
-    ours = sorted({variant for _, variant in found})
-
-    def cell(scenario: str, variant: str) -> str:
-        ratio = found.get((scenario, variant))
-        pick = picked(document, scenario, variant)
-        said = f"{ratio.base} {factor(ratio)}" if ratio else ""
-        return f"{pick}; {said}" if pick and said else said
-
-    rows = [[s, *(cell(s, variant) for variant in ours)] for s in scenarios]
-    picks = "pick; " if document.run.get("picks") else ""
-    return Sheet([f"{picks}best peer / ours", *ours], rows)
 
 
 def controls(document: Document) -> list[str]:

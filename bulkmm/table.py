@@ -252,7 +252,7 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
     compact = []
     for one in () if show.full else documents:
         of_kernel = grid.of_kernel(one)
-        compact += [kernels([one])] if of_kernel else grid.grids(one, factor)
+        compact += [kernels([one])] if of_kernel else [*grid.grids(one)]
     found = []
     for counted in (False, True):
         kind = [one for one in documents if one.counted is counted]

@@ -47,7 +47,7 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
         return {}
     found = {}
     for kind, scenarios in grid.kinds(document).items():
-        if best := grid.goals(document, scenarios):
+        if best := grid.best_peers(document, scenarios):
             found[kind] = list(best.values())
     return found
 
