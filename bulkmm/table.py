@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import log10
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, published
@@ -14,9 +15,10 @@ from bulkmm.control import needs, text
 from bulkmm.facts import DASH
 from bulkmm.results import INTERVAL, NS, RANGE, STORES
 from bulkmm.sheet import Sheet, print_lines, screen
+from bulkmm.size import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from rich.console import Console
 
@@ -25,15 +27,17 @@ if TYPE_CHECKING:
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-# the scenarios that lead a page, and what they do
+# the scenarios that lead a page, and what people wait for then
 HEADLINES = (
-    (r"pmem-fsdax-(\d+)g", "{} GiB device, fsdax"),
-    (r"pmem-devdax-(\d+)g", "{} GiB device, devdax 2 MiB"),
-    (r"thp-2m-populate", "populate {size} of huge pages"),
-    (r"thp-2m", "touch {size} of huge pages"),
-    (r"vmap-(\d+)m-order8", "vmap() {} MiB in blocks of 1 MiB"),
-    (r"vmap-(\d+)m-order0", "vmap() {} MiB of single pages"),
+    (r"thp-2m-populate", "a guest starts: 64 GiB of huge pages are populated ¹"),
+    (r"thp-2m", "64 GiB of huge pages are touched ¹"),
+    (r"pmem-fsdax-(\d+)g", "a device of {} GiB comes up, fsdax"),
+    (r"pmem-devdax-(\d+)g", "a device of {} GiB comes up, devdax 2 MiB"),
+    (r"copy-2m", "a process with 8 GiB of hugetlb pages writes after fork() ¹"),
+    (r"vmap-(\d+)m-order8", "vmap() of {} MiB in blocks of 1 MiB"),
 )
+# bytes of a headline, if its times are calculated from the rate that was measured
+CALCULATED = {"thp-2m-populate": 64 * GIB, "thp-2m": 64 * GIB, "copy-2m": 8 * GIB}
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
@@ -178,11 +182,16 @@ def _in_rows(document: Document, show: Show) -> list[str]:
     return [s for s in document.scenarios if grid.kind(s) not in in_grids]
 
 
-def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
+def kernels(
+    documents: list[Document],
+    ways: tuple[str, ...] = (),
+    amounts: Mapping[str, int] = MappingProxyType({}),
+) -> Sheet:
     """Return kernels' own code beside ours, side by side: a row per arm of the module.
 
     Without a module, a row for each of its candidates; or for the kernel that is
-    compared with another one. ``ways``: only these arms, without what they picked.
+    compared with another one. ``ways``: only these arms, without what they picked;
+    ``amounts``: bytes of scenarios to calculate times for, at the rates measured.
     """
     headings, cells = ["scenario", "variant"], []
     for one in documents:
@@ -191,7 +200,7 @@ def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
         limited = any(r.variant == LIMIT for r in one.results)
         gain = "faster; of limit" if limited else "faster"
         headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
-        cells.append(_of_kernel(one, ways))
+        cells.append(_of_kernel(one, ways, amounts))
     # in the newest kernel's order, which has them all
     keys = dict.fromkeys(key for one in reversed(cells) for key in one)
     rows = [
@@ -204,7 +213,7 @@ def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
 
 
 def _of_kernel(
-    document: Document, ways: tuple[str, ...]
+    document: Document, ways: tuple[str, ...], amounts: Mapping[str, int]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
     base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
@@ -220,27 +229,23 @@ def _of_kernel(
         limit = arms.get((one.scenario, LIMIT))
         near = limit.median / arms[one.scenario, one.variant].median if limit else 0
         gain = factor(one) + (f"; {near:.2f}" if limit else "")
-        found[one.scenario, one.variant] = pair(arms, one), gain
+        two = [arms[one.scenario, name] for name in (one.base, one.variant)]
+        times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
+        said = " → ".join(map(text.duration, times))
+        found[one.scenario, one.variant] = said, gain
     return found
 
 
 def headlines(documents: list[Document]) -> Sheet:
-    """Return the rows of ``kernels`` that lead a page, by what they do."""
-    whole = kernels(documents, OURS[:2])
-    sizes = {r.scenario: text.size(r.bytes) for one in documents for r in one.results}
+    """Return the rows of ``kernels`` that lead a page, by what people wait for."""
+    whole = kernels(documents, OURS[:2], CALCULATED)
     rows = [
-        [what.format(*found.groups(), size=sizes[scenario]), *cells]
+        [what.format(*found.groups()), *cells]
         for pattern, what in HEADLINES
         for scenario, _, *cells in whole.rows
         if (found := re.fullmatch(pattern, scenario))
     ]
     return Sheet(["on this CPU", *whole.headings[2:]], rows)
-
-
-def pair(arms: dict[tuple[str, str], Result], ratio: Ratio) -> str:
-    """Return the times of base and variant."""
-    two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
-    return " → ".join(text.duration(r.median) for r in two)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:

@@ -7,16 +7,16 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 
 from bulkmm import facts, grid, machine, table
 from bulkmm.bench import goals, submit
-from bulkmm.control import needs, text
+from bulkmm.control import needs
 from bulkmm.errors import BulkmmError
 from bulkmm.native import history
-from bulkmm.results import INTERVAL, Document, spread_of
+from bulkmm.results import Document
 from bulkmm.sheet import Sheet
 from bulkmm.worth import gain
 
@@ -28,9 +28,7 @@ GENERATED = re.compile(
     r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
 )
 FIGURES = re.compile(
-    r"(?P<begin><!-- (?P<what>waits|figures): begin (?P<cpu>\S+) -->\n)"
-    r".*?(?=<!-- (?P=what): end -->)",
-    re.DOTALL,
+    r"(<!-- figures: begin (\S+) -->\n).*?(?=<!-- figures: end -->)", re.DOTALL
 )
 WIDTH = 100
 KERNELS = "kernel-*"
@@ -147,76 +145,24 @@ def readme(text: str, held: dict[str, Measured]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
     def made(found: re.Match[str]) -> str:
-        kernels = those(held.get(found["cpu"], {}), KERNELS)
-        if not kernels:
-            raise BulkmmError(
-                f"README.md names {found['cpu']}, which is not in results"
-            )
-        make = waits if found["what"] == "waits" else headlines
-        return found["begin"] + "\n".join(make(kernels)) + "\n"
+        begin, cpu = found.groups()
+        if kernels := those(held.get(cpu, {}), KERNELS):
+            return "\n".join([begin.rstrip(), *headlines(kernels), ""])
+        raise BulkmmError(f"README.md names {cpu}, which is not in results")
 
     return FIGURES.sub(made, text)
-
-
-@dataclass(frozen=True)
-class Job:
-    """Something that people wait for: work of a scenario, in bytes of its kind."""
-
-    what: str
-    scenario: str
-    path: str
-    calculated: int = 0  # bytes, from the scenario's rate; 0: measured as it is
-
-
-JOBS = (
-    Job(
-        "a guest starts: 64 GiB of huge pages are populated",
-        *("thp-2m-populate", "clear", 64 << 30),
-    ),
-    Job("a device of 100 GiB comes up", "pmem-fsdax-100g", "memmap"),
-    Job(
-        "a process with 8 GiB of hugetlb pages writes after fork()",
-        *("copy-2m", "copy", 8 << 30),
-    ),
-)
-
-
-def waits(kernels: list[Document]) -> Iterator[str]:
-    """Return the table of what people wait for, and the lines below it."""
-    headings = ["what takes long", "path"]
-    for one in kernels:
-        headings += [f"Linux {needs.series(one.machine['kernel'])}", "with bulkmm"]
-    rows = [
-        [f"{job.what}{' ¹' if job.calculated else ''}", f"`{job.path}`", *cells]
-        for job in JOBS
-        if any(cells := [cell for one in kernels for cell in _times(job, one)])
-    ]
-    yield from Sheet(headings, rows).markdown()
-    said = "¹ Calculated from the GB/s of this CPU: one thread, and nothing around it."
-    yield from textwrap.wrap(f"{said} Everything else is measured.", WIDTH)
-
-
-def _times(job: Job, document: Document) -> list[str]:
-    """Return the time of the kernel's own code, and the module's."""
-    arms = [document.arms.get((job.scenario, v)) for v in ("stock", "bulkmm")]
-    return [
-        text.duration(one.median * (job.calculated or one.bytes) / one.bytes)
-        if one and all(arms)
-        else ""
-        for one in arms
-    ]
 
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
     yield from table.headlines(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
-    count = kernels[0].run["processes"]
-    spread = "(95 % interval)" if spread_of(count) == INTERVAL else "[range]"
     said = (
-        f"{facts.cpu_name(kernels[0])}; {releases}; {count} processes; {spread}, "
-        "~ not proven, ! unstable. Of limit: of the speed of the CPU's fastest stores "
-        "of the same bytes. [Every figure](docs/figures.md)."
+        f"{facts.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
+        f"processes. {table.LEGEND} Of limit: of the speed of the CPU's fastest stores "
+        "of the same bytes. ¹ Calculated from the GB/s of this CPU: one thread, and "
+        "nothing around it. Everything else is measured. "
+        "[Every figure](docs/figures.md)."
     )
     yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
 
