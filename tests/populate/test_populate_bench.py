@@ -168,7 +168,7 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
 
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
-        populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)
+        populate._until_ready(["sh", "-c", "echo no such thing"], small=False)
 
 
 def test_a_program_that_is_never_ready_is_not_waited_for(
@@ -177,7 +177,7 @@ def test_a_program_that_is_never_ready_is_not_waited_for(
     monkeypatch.setattr(populate, "LATEST", 0.2)
     words = ["sh", "-c", "echo starting; exec sleep 60"]
     with pytest.raises(BulkmmError, match=r"sh ran out of time .* said: starting"):
-        populate._until_ready(words, b"ready", small=False)
+        populate._until_ready(words, small=False)
 
 
 def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def signal_for_long(child: int) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "call",
-    ["populate._until_ready([script], b'ready', small=False)", "[*program.events([])]"],
+    ["populate._until_ready([script], small=False)", "[*program.events([])]"],
 )
 def test_a_program_does_not_outlive_its_parent(
     tmp_path: Path, call: str, how: signal.Signals
