@@ -54,27 +54,18 @@ def best_peers(document: Document) -> dict[str, list[Ratio]]:
 
 def conclude(document: Document) -> str:
     """Return one sentence: what was found, and whether it is usable."""
-    place, checks = _place(document), document.checks
-    if failed := document.failed:
-        said = f"{len(failed)} of {len(checks)} checks failed: no figure here is valid."
-        return f"{place}: {said}"
-    passed = f" {len(checks)} of {len(checks)} checks passed." if checks else ""
-    ratios = ours(document)
-    if ratios:
-        return f"{place}: {_counted(ratios)}{passed}"
-    if document.emulated:
-        said = "no work was counted, and its times do not reflect hardware"
-        return f"{place}: {said}.{passed}"
-    return f"{place}: nothing to compare with.{passed}"
-
-
-def _place(document: Document) -> str:
-    kernel = f"kernel {facts.kernel(document)}"
-    if document.emulated:
-        return f"Emulated (TCG), {kernel}"
-    where = facts.where(document)
-    within = "" if where == "native" else f" in a virtual machine ({where})"
-    return f"On {facts.cpu_name(document)}, {kernel}{within}"
+    cpu = "Emulated CPU" if document.emulated else facts.cpu_name(document)
+    place = f"{cpu}, kernel {facts.kernel(document)} ({facts.where(document)})"
+    many = len(document.checks)
+    if failed := len(document.failed):
+        return f"{place}: {failed} of {many} checks failed: no figure here is valid."
+    if ratios := ours(document):
+        said = _counted(ratios)
+    elif document.emulated:
+        said = "no work was counted, and its times do not reflect hardware."
+    else:
+        said = "nothing to compare with."
+    return f"{place}: {said}{f' {many} of {many} checks passed.' if many else ''}"
 
 
 def _counted(ratios: list[Ratio]) -> str:
@@ -83,15 +74,13 @@ def _counted(ratios: list[Ratio]) -> str:
     better = [r for r in proven if r.ratio > 1]
     worse = [r for r in proven if r.ratio < 1]
     time = ratios[0].unit == NS
-    words = ("are faster", "slower") if time else ("need less work", "more")
-    if len(better) == 1:
-        words = ("is faster" if time else "needs less work", words[1])
-    said = [f"{len(better)} {words[0]} than {base(ratios)}{_range(better)}"]
-    said += [f"{len(worse)} {words[1]}{_range(worse)}"] if worse else []
+    more, less = ("faster", "slower") if time else ("with less work", "with more")
+    found = f"{len(better)} of {len(ratios)} {more}"
+    said = [f"{found} than {base(ratios)}{_range(better)}"]
+    said += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
     left = len(ratios) - len(proven)
     said += [f"{left} not proven or unstable"] if left else []
-    many = f"{len(ratios)} comparison" + "s" * (len(ratios) > 1)
-    return f"of {many} {', '.join(said)}.{'' if time else ' Less work is not speed.'}"
+    return f"{', '.join(said)}.{'' if time else ' Less work is not speed.'}"
 
 
 def base(ratios: list[Ratio]) -> str:
