@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import LIMIT, split
+from bulkmm.bench.subjects import LIMIT, Key, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
@@ -94,9 +94,8 @@ def by_size(document: Document) -> Iterator[Sheet]:
 
     With the backend picked; beside it the fastest peer and the limit.
     """
-    arms = document.arms
+    arms, peers = document.arms, best_peers(document)
     for name, scenarios in kinds(document).items():
-        peers = best_peers(document, scenarios)
         found: dict[str, dict[str, str]] = {}
         for scenario in scenarios:
             sized = SIZED.fullmatch(scenario)
@@ -124,12 +123,16 @@ def rate(arm: Result) -> str:
     return f"{arm.bytes / arm.median:.1f}"
 
 
-def best_peers(
-    document: Document, scenarios: Iterable[str]
-) -> dict[tuple[str, str], Ratio]:
-    """Return the ratio of each of ours to the fastest peer compared."""
+def best_peers(document: Document) -> dict[Key, Ratio]:
+    """Return the ratio of each of ours to the fastest peer, in kinds with a grid.
+
+    A bench of the core has peers; a bench of kernel code has only that code.
+    """
+    if of_kernel(document):
+        return {}
     arms = document.arms
-    known = [r for r in document.ratios if r.scenario in scenarios and _against_peer(r)]
+    within = {s for scenarios in kinds(document).values() for s in scenarios}
+    known = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
     # The fastest base last, so that it overwrites the others.
     known.sort(key=lambda r: -arms[r.scenario, r.base].median)
     return {(ratio.scenario, ratio.variant): ratio for ratio in known}

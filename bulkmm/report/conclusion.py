@@ -7,8 +7,8 @@ from statistics import median
 from bulkmm import facts, grid, table
 from bulkmm.results import NS, STORES, Document, Ratio
 
-# the variant that represents the module: the first of these present
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
+# the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
 PEER = "the fastest peer"
 CALLED = {
@@ -20,14 +20,15 @@ CALLED = {
 
 
 def ours(document: Document) -> list[Ratio]:
-    """Return the ratio that represents each scenario."""
-    peers = best_peers(document)
+    """Return the ratio that represents each scenario, or those to its peers."""
+    peers = grid.best_peers(document)
+    compared = {grid.kind(scenario) for scenario, _ in peers}
     found = [
         next((held[name] for name in LEADING if name in held), None)
         for scenario in document.scenarios
-        if (held := leading(document, scenario)) and grid.kind(scenario) not in peers
+        if (held := leading(document, scenario)) and grid.kind(scenario) not in compared
     ]
-    return [r for r in found if r] + [r for held in peers.values() for r in held]
+    return [*filter(None, found), *peers.values()]
 
 
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
@@ -36,20 +37,6 @@ def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     bases = [r.base for r in here]
     base = next((base for base in (*BASES, *bases) if base in bases), "")
     return {r.variant: r for r in here if r.base == base}
-
-
-def best_peers(document: Document) -> dict[str, list[Ratio]]:
-    """Return for kinds with many scenarios our ratios to each one's fastest peer.
-
-    A bench of the core has peers; a bench of kernel code has only that code.
-    """
-    if grid.of_kernel(document):
-        return {}
-    found = {}
-    for kind, scenarios in grid.kinds(document).items():
-        if best := grid.best_peers(document, scenarios):
-            found[kind] = list(best.values())
-    return found
 
 
 def conclude(document: Document) -> str:
