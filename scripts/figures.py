@@ -110,10 +110,10 @@ def missed(measured: Measured) -> Iterator[str]:
     """Return the goals that are not met, and how many there are."""
     rows, said = [], []
     for name, document in measured.items():
-        if goals_of_it := goals.sheet(document).rows:
-            rows += [(name, *row) for row in goals_of_it if row[2].startswith("not")]
-            met = sum(row[2].startswith("met") for row in goals_of_it)
-            said.append(f"{name} {met} of {len(goals_of_it)}")
+        if every := goals.sheet(document).rows:
+            rows += [(name, *row) for row in every if row[2].startswith("not")]
+            met = sum(row[2].startswith("met") for row in every)
+            said.append(f"{name} {met} of {len(every)}")
     yield from Sheet(("result", *goals.HEADINGS), rows).markdown()
     yield from wrapped(f"Met: {', '.join(said)}.")
 
