@@ -29,8 +29,9 @@ spread is that of the processes. Proven means:
 - below three, or without a control: nothing.
 
 Ratios of arms that were not run in rounds (``ratio``: two sets of files) have no
-pairs: bootstrapped, each arm on its own, and proven if a Mann-Whitney test at
-5 % and the interval agree; below six samples the range of all pairs is given.
+pairs: the interval is made of those of the two medians, or of their ranges, which is
+wider than needed. Proven means that these are apart; of ranges, too, that chance parts
+so many samples in less than 5 % of the ways to deal them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 LEVEL = 1 - ALPHA
 SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESAMPLES = 9999  # the exact distribution, if it is no larger
-DRAWS = 1999  # of a bootstrap
 BATCH = 100  # resamples at a time: each is as large as all arms together
 FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
@@ -252,50 +252,21 @@ def _p_of_largest(
     return [float(max((null >= one).mean(), 1 / null.size)) for one in seen]
 
 
-def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
-    # So few samples cannot differ at this level, despite any approximation.
-    if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
-        return False
-    return bool(_scipy().mannwhitneyu(base, variant).pvalue < ALPHA)
-
-
-def _ratio_interval(
-    base: Sequence[float], variant: Sequence[float], seed: int
-) -> tuple[float, float]:
-    """Return the bootstrapped interval of the ratio of medians, by scipy."""
-    import numpy as np
-
-    def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
-        return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))
-
-    # Not bias-corrected: for a median of few values that covers too little.
-    found = _scipy().bootstrap(
-        (base, variant),
-        of_medians,
-        n_resamples=DRAWS,
-        confidence_level=LEVEL,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    low, high = found.confidence_interval
-    return float(low), float(high)
-
-
-def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:
+def ratio(base: Result, variant: Result) -> Ratio:
     """Return time of the base / time of the variant, of arms without pairs."""
     a, b = base.samples, variant.samples
-    n = min(len(a), len(b))
-    if n < INTERVAL_LEAST:
-        low, high = min(a) / max(b), max(a) / (min(b) or 1)  # ns
-    else:
-        low, high = _ratio_interval(a, b, seed)
+    n, ways = min(len(a), len(b)), math.comb(len(a) + len(b), len(a))
+    (a_low, a_high), (b_low, b_high) = (
+        median_interval(s) if n >= INTERVAL_LEAST else (min(s), max(s)) for s in (a, b)
+    )
+    low, high = a_low / b_high, a_high / (b_low or 1)  # ns
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
         ratio=base.median / variant.median,
         ci95=(low, high),
-        significant=not low <= 1 <= high and _differ(a, b),
+        significant=not low <= 1 <= high and 2 / ways < ALPHA,
         n=n,
         unit=base.unit,
     )
