@@ -14,19 +14,10 @@ as such. One sample has no spread.
 Ratios of a bench are **paired** (``compared``): in each round every variant runs
 once, so the log-ratio of a round is free of drift between rounds. The median of
 these is the ratio of a process; the median over processes is the ratio, and the
-spread is that of the processes. Proven means:
-
-- from six processes on: the interval lacks 1, and the change is beyond what
-  chance does to the largest of all ratios of the run (``p_of_signs``): a false
-  positive in 5 % of runs, however many ratios there are;
-- from three to five: all processes agree in sign, and the least of their
-  effects exceeds all that the A/A control (a variant against itself) shows in
-  any process. If the effect were noise of the control's kind, the chance of that
-  is 2^(1-n) / C(2n, n): 1.3 % with three processes, 0.02 % with five. That other
-  pairs are no noisier than the control's is assumed, not tested. Where more than
-  a handful are shown side by side that chance, times their number, must be below
-  5 % (``Document.printed``);
-- below three, or without a control: nothing.
+spread is that of the processes. Proven means that the interval lacks 1, and that the
+change is beyond what chance does to the largest of all ratios of the run
+(``p_of_signs``): a false positive in 5 % of runs, however many ratios there are. Fewer
+than six processes prove nothing.
 
 Ratios of arms that were not run in rounds (``ratio``: two sets of files) have no
 pairs: the interval is made of those of the two medians, or of their ranges, which is
@@ -44,7 +35,7 @@ from msgspec.structs import replace
 
 from bulkmm.control.needs import at_least
 from bulkmm.errors import BulkmmError
-from bulkmm.results import ALPHA, CONTROLLED_LEAST, INTERVAL_LEAST, Ratio, Result
+from bulkmm.results import ALPHA, INTERVAL_LEAST, Ratio, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,17 +141,13 @@ def _paired(
     base: Result, variant: Result, logs: Sequence[float], noise: float | None
 ) -> Ratio:
     middle, (low, high) = statistics.median(logs), median_interval(logs)
-    agree = low * high > 0
-    if len(logs) < INTERVAL_LEAST:
-        controlled = noise is not None and len(logs) >= CONTROLLED_LEAST
-        agree = agree and controlled and min(map(abs, logs)) > (noise or 0)
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
         ratio=_digits(math.exp(middle)),
         ci95=(_digits(math.exp(low)), _digits(math.exp(high))),
-        significant=agree,
+        significant=low * high > 0 and len(logs) >= INTERVAL_LEAST,
         n=len(logs),
         unstable=noise is not None and noise > max(abs(middle), NOTICED),
     )
@@ -172,7 +159,7 @@ def _digits(ratio: float) -> float:
 
 
 def proven(found: Sequence[Effect]) -> list[Ratio]:
-    """Return all ratios of a run, judged together from six processes on."""
+    """Return all ratios of a run, judged together."""
     if not found or min(len(logs) for _, logs in found) < INTERVAL_LEAST:
         return [ratio for ratio, _ in found]
     p_values = p_of_signs([logs for _, logs in found])
