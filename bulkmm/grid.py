@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import LIMIT, Key, split
+from bulkmm.bench.subjects import LIMIT, OURS, Key, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
 MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
-OURS = "bulkmm"
 STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
 AGAIN = "-again"  # a variant measured twice: the A/A control

@@ -50,14 +50,6 @@ READY = b"(qemu)"
 class Ways(Subject):
     """The ways to populate; each thread count is compared with its peers."""
 
-    def rank(self, variant: str) -> tuple[int, str, str]:
-        """Sort by way, then by threads."""
-        order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu")
-        name, _, count = variant.rpartition("-")
-        if not count.isdecimal():
-            name, count = variant, "0"
-        return order.index(name) if name in order else len(order), f"{count:>6}", ""
-
     def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
         """Return bases and variants: one thread's madvise, then each peer of ours."""
         yield from ((BASE, name) for name in held if name != BASE)
