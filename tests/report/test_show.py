@@ -11,7 +11,7 @@ import made
 import pytest
 from rich.console import Console
 
-from bulkmm import cli, published, sheet, table
+from bulkmm import cli, grid, published, sheet, table
 from bulkmm.control import text as words
 from bulkmm.results import Document
 
@@ -44,6 +44,11 @@ def test_show_prints_every_scenario(
 def test_what_was_published_stands_below_what_was_measured() -> None:
     said = " ".join(screen(made.bench()).split())
     assert all(line in said for line in published.lines("memmap-stamp"))
+
+
+def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
+    (shown,) = grid.by_size(made.bench())
+    assert shown.rows[0] == ["4k", "20.6; rep-stosb 11.9 ~; limit 21.9"]
 
 
 @pytest.mark.parametrize("width", [40, 120])
