@@ -252,13 +252,7 @@ class Comparison:
 
     def notes(self) -> Iterator[str]:
         """Return the lines below the table."""
-        if self.counted:
-            yield (
-                "fewer = share of the instructions of A that is gone in B: below 0, B "
-                "does more, which counts as slower"
-            )
-        else:
-            yield "faster = time of A / time of B: below 1, B is slower"
+        yield f"A is the base. {table.FEWER if self.counted else table.FASTER}"
         yield PROOF.format(self.threshold * 100)
         yield from ("~ neither is proven", table.BRACKETS)
         n, m = (len(side.files) for side in self.sides)
