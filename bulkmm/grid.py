@@ -114,7 +114,7 @@ def by_size(document: Document) -> Iterator[Sheet]:
         heads = [USES.get(use, "cold") for use in uses]
         rows = [[n, *(its.get(use, "") for use in uses)] for n, its in found.items()]
         if rows:
-            yield Sheet([f"{name}: ours; fastest peer", *heads], rows)
+            yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
 
 def rate(arm: Result) -> str:
