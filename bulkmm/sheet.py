@@ -41,7 +41,7 @@ class Sheet:
             right = name in self.numbers
             said = Text(name.replace("-", "-\n") if right and i else name)
             at: Literal["left", "right"] = "right" if right else "left"
-            shown.add_column(said, justify=at, no_wrap=not i)
+            shown.add_column(said, justify=at, no_wrap=not i, overflow="fold")
         for row in self.rows:
             if len(row) == 1 and shown.rows:
                 shown.rows[-1].end_section = True

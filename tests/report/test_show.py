@@ -58,6 +58,12 @@ def test_it_fits_without_a_terminal(make: Callable[[], Document], width: int) ->
     assert longest <= max(width, sheet.WIDTH)
 
 
+def test_no_part_of_a_name_is_left_out() -> None:
+    names, out = [f"bulkmm-variant{i}" for i in range(14)], io.StringIO()
+    sheet.Sheet(names, [names], names[1:]).print(Console(file=out, width=100))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out.getvalue()
+
+
 def test_emulated_times_have_no_ratio() -> None:
     uncounted = made.guest()
     uncounted.results = [r for r in uncounted.results if r.unit == "ns"]
