@@ -134,7 +134,7 @@ def _gain(document: Document, ratio: Ratio) -> str:
         for r in document.ratios
         if r.unit == STORES and (r.scenario, r.base, r.variant) == key
     ]
-    return f"{', '.join([factor(ratio), *stores])} than {ratio.base}"
+    return f"{', '.join([factor(ratio), *stores])} against {ratio.base}"
 
 
 def _row(document: Document, result: Result) -> list[str]:

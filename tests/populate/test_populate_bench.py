@@ -48,7 +48,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     pairs = {(r.base, r.variant) for r in found.ratios}
     assert ("madvise", "bulkmm-1") in pairs
     assert ("bulkmm-1", "bulkmm-1") not in pairs
-    assert "than madvise" in done.stdout
+    assert "against madvise" in done.stdout
 
 
 def test_what_does_not_verify_fails(tmp_path: Path) -> None:
