@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import LIMIT, OURS, Key, split
+from bulkmm.bench.subjects import LIMIT, OURS, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
@@ -93,23 +93,20 @@ def by_size(document: Document) -> Iterator[Sheet]:
 
     With the backend picked; beside it the fastest peer and the limit.
     """
-    arms, peers = document.arms, best_peers(document)
+    arms, peers = document.arms, {r.scenario: r for r in best_peers(document)}
     for name, scenarios in kinds(document).items():
         found: dict[str, dict[str, str]] = {}
         for scenario in scenarios:
-            sized = SIZED.fullmatch(scenario)
-            use = (sized[5] or "") if sized else ""
-            ours = "bulkmm-streaming" if use in ("", "misaligned") else "bulkmm-cached"
-            ratio = peers.get((scenario, ours))
+            sized, ratio = SIZED.fullmatch(scenario), peers.get(scenario)
             if not sized or not ratio:
                 continue
             same = "" if ratio.significant else " ~"
-            pick = picked(document, scenario, ours)
-            said = [f"{rate(arms[scenario, ours])} {pick}".rstrip()]
+            pick = picked(document, scenario, ratio.variant)
+            said = [f"{rate(arms[scenario, ratio.variant])} {pick}".rstrip()]
             said += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{same}"]
             if limit := arms.get((scenario, LIMIT)):
                 said += [f"limit {rate(limit)}"]
-            found.setdefault(sized[2], {})[use] = "; ".join(said)
+            found.setdefault(sized[2], {})[sized[5] or ""] = "; ".join(said)
         uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
         heads = [USES.get(use, "cold") for use in uses]
         rows = [[n, *(its.get(use, "") for use in uses)] for n, its in found.items()]
@@ -122,24 +119,28 @@ def rate(arm: Result) -> str:
     return f"{arm.bytes / arm.median:.1f}"
 
 
-def best_peers(document: Document) -> dict[Key, Ratio]:
-    """Return the ratio of each of ours to the fastest peer, in kinds with a grid.
+def best_peers(document: Document) -> list[Ratio]:
+    """Return the ratio of ours to the fastest peer, in kinds with a grid.
 
-    A bench of the core has peers; a bench of kernel code has only that code.
+    A bench of the core has peers; a bench of kernel code has only that code. Of the
+    core's calls that clear or copy, ours is the one meant for the use.
     """
     if of_kernel(document):
-        return {}
+        return []
     arms = document.arms
     within = {s for scenarios in kinds(document).values() for s in scenarios}
     known = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
     # The fastest base last, so that it overwrites the others.
     known.sort(key=lambda r: -arms[r.scenario, r.base].median)
-    return {(ratio.scenario, ratio.variant): ratio for ratio in known}
+    return list({(ratio.scenario, ratio.variant): ratio for ratio in known}.values())
 
 
 def _against_peer(ratio: Ratio) -> bool:
     _, threads, kind = split(ratio.variant)
     ours = ratio.variant.startswith(OURS) and not (threads or kind)
+    if sized := SIZED.fullmatch(ratio.scenario):
+        call = "streaming" if sized[5] in (None, "misaligned") else "cached"
+        ours = ratio.variant == f"{OURS}-{call}"
     return ours and not ratio.base.startswith((OURS, LIMIT))
 
 

@@ -22,13 +22,13 @@ CALLED = {
 def ours(document: Document) -> list[Ratio]:
     """Return the ratio that represents each scenario, or those to its peers."""
     peers = grid.best_peers(document)
-    compared = {grid.kind(scenario) for scenario, _ in peers}
+    compared = {grid.kind(ratio.scenario) for ratio in peers}
     found = [
         next((held[name] for name in LEADING if name in held), None)
         for scenario in document.scenarios
         if (held := leading(document, scenario)) and grid.kind(scenario) not in compared
     ]
-    return [*filter(None, found), *peers.values()]
+    return [*filter(None, found), *peers]
 
 
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
