@@ -102,8 +102,8 @@ def warnings(document: Document) -> list[str]:
         )
     few = run.get("processes", INTERVAL_LEAST)
     if few < INTERVAL_LEAST:
-        more = f"{INTERVAL_LEAST} needed for an interval: --processes {INTERVAL_LEAST}"
-        found.append(f"n = {few}, {more}")
+        more = f"{INTERVAL_LEAST} needed for an interval and to prove anything"
+        found.append(f"n = {few}, {more}: --processes {INTERVAL_LEAST}")
     if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
         many = len(document.printed().ratios)
         remedy = "close what uses the CPU and run it again"

@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many scenarios of one kind as grids: a row each, a column per variant.
+"""Many scenarios of one kind as grids of throughput.
 
-One grid has the throughput of every variant. The other has the measure of goals:
-time of the best peer / time of ours, with its interval.
+One grid has a row per scenario and a column per variant; the other what they say of
+ours, by size and by use of the memory.
 """
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.bench.subjects import LIMIT, split
+from bulkmm.bench.subjects import LIMIT, OURS, split
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
-Factor = Callable[[Ratio], str]
-
 MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
-OURS = "bulkmm"
 STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
 AGAIN = "-again"  # a variant measured twice: the A/A control
 FIRST_USE = "first-use"
+# scenarios of a size, and how their memory is used
+SIZED = re.compile(r"(clear|copy)-(([0-9]+)([bkmgt]))(?:-(.+))?")
+USES = {
+    "again": "again, hot",
+    "then-read": "then read in order",
+    "then-write": "then write in order",
+    "then-random": "then read at random",
+    "misaligned": "misaligned",
+    "misaligned-again": "misaligned, again, hot",
+}
 
 
 def kind(scenario: str) -> str:
@@ -67,62 +75,73 @@ def picked(document: Document, scenario: str, variant: str) -> str:
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def grids(document: Document, factor: Factor) -> list[Sheet]:
-    """Return the grids of kinds with many scenarios; ``factor`` formats a ratio."""
-    found = []
+def grids(document: Document) -> Iterator[Sheet]:
+    """Return GB/s of all variants of kinds with many scenarios, then ``by_size``."""
     every = of_one_thread(document.results)
     for name, scenarios in kinds(document).items():
         results = [r for r in every if r.scenario in scenarios]
-        found.append(_rates(name, scenarios, results))
-        if held := goals(document, scenarios):
-            found.append(_best(document, scenarios, held, factor))
-    return found
+        variants = list(dict.fromkeys(r.variant for r in results))
+        shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
+        cells = {(r.scenario, r.variant): rate(r) for r in results if r.median > 0}
+        rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
+        yield Sheet([f"{name}, GB/s", *shown], rows, shown)
+    yield from by_size(document)
 
 
-def _rates(name: str, scenarios: list[str], results: list[Result]) -> Sheet:
-    variants = list(dict.fromkeys(r.variant for r in results))
-    shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
-    cells = {
-        (r.scenario, r.variant): f"{r.bytes / r.median:.1f}"
-        for r in results
-        if r.median > 0
-    }
-    rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
-    return Sheet([f"{name}, GB/s", *shown], rows, shown)
+def by_size(document: Document) -> Iterator[Sheet]:
+    """Return GB/s of the call meant for a use of the memory, by size and by use.
+
+    With the backend picked; beside it the fastest peer and the limit.
+    """
+    arms, peers = document.arms, {r.scenario: r for r in best_peers(document)}
+    for name, scenarios in kinds(document).items():
+        found: dict[str, dict[str, str]] = {}
+        for scenario in scenarios:
+            sized, ratio = SIZED.fullmatch(scenario), peers.get(scenario)
+            if not sized or not ratio:
+                continue
+            same = "" if ratio.significant else " ~"
+            pick = picked(document, scenario, ratio.variant)
+            said = [f"{rate(arms[scenario, ratio.variant])} {pick}".rstrip()]
+            said += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{same}"]
+            if limit := arms.get((scenario, LIMIT)):
+                said += [f"limit {rate(limit)}"]
+            found.setdefault(sized[2], {})[sized[5] or ""] = "; ".join(said)
+        uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
+        heads = [USES.get(use, "cold") for use in uses]
+        rows = [[n, *(its.get(use, "") for use in uses)] for n, its in found.items()]
+        if rows:
+            yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
 
-def goals(document: Document, scenarios: Iterable[str]) -> dict[tuple[str, str], Ratio]:
-    """Return the ratio of each of ours to the fastest peer compared."""
+def rate(arm: Result) -> str:
+    """Return an arm's GB/s."""
+    return f"{arm.bytes / arm.median:.1f}"
+
+
+def best_peers(document: Document) -> list[Ratio]:
+    """Return the ratio of ours to the fastest peer, in kinds with a grid.
+
+    A bench of the core has peers; a bench of kernel code has only that code. Of the
+    core's calls that clear or copy, ours is the one meant for the use.
+    """
+    if of_kernel(document):
+        return []
     arms = document.arms
-    known = [r for r in document.ratios if r.scenario in scenarios and _against_peer(r)]
+    within = {s for scenarios in kinds(document).values() for s in scenarios}
+    known = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
     # The fastest base last, so that it overwrites the others.
     known.sort(key=lambda r: -arms[r.scenario, r.base].median)
-    return {(ratio.scenario, ratio.variant): ratio for ratio in known}
+    return list({(ratio.scenario, ratio.variant): ratio for ratio in known}.values())
 
 
 def _against_peer(ratio: Ratio) -> bool:
     _, threads, kind = split(ratio.variant)
     ours = ratio.variant.startswith(OURS) and not (threads or kind)
+    if sized := SIZED.fullmatch(ratio.scenario):
+        call = "streaming" if sized[5] in (None, "misaligned") else "cached"
+        ours = ratio.variant == f"{OURS}-{call}"
     return ours and not ratio.base.startswith((OURS, LIMIT))
-
-
-def _best(
-    document: Document,
-    scenarios: list[str],
-    found: dict[tuple[str, str], Ratio],
-    factor: Factor,
-) -> Sheet:
-    ours = sorted({variant for _, variant in found})
-
-    def cell(scenario: str, variant: str) -> str:
-        ratio = found.get((scenario, variant))
-        pick = picked(document, scenario, variant)
-        said = f"{ratio.base} {factor(ratio)}" if ratio else ""
-        return f"{pick}; {said}" if pick and said else said
-
-    rows = [[s, *(cell(s, variant) for variant in ours)] for s in scenarios]
-    picks = "pick; " if document.run.get("picks") else ""
-    return Sheet([f"{picks}best peer / ours", *ours], rows)
 
 
 def controls(document: Document) -> list[str]:

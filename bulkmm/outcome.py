@@ -3,33 +3,19 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from bulkmm import facts, files
 from bulkmm.errors import Exit
 from bulkmm.results import Document
 
 WHAT = "the result file"
-WRITTEN = ("--output", "--submit-file")
 
 
 def need_place(args: argparse.Namespace) -> None:
     """Reject files that cannot be written, before all the work."""
     for file in (args.output, getattr(args, "submit_file", None)):
         files.need_place(file, WHAT)
-
-
-def again(argv: Sequence[str]) -> list[str]:
-    """Return a command line without the files that it writes."""
-    left, kept = iter(argv), []
-    for word in left:
-        name, equals, _ = word.partition("=")
-        long = name[:2] == "--" < name and any(x.startswith(name) for x in WRITTEN)
-        if not (long or word.startswith("-o")):
-            kept.append(word)
-        elif word == "-o" or (long and not equals):
-            next(left)
-    return kept
 
 
 def finish(
@@ -39,7 +25,7 @@ def finish(
 
     It is written even if printing fails: measuring may have taken hours.
     """
-    document.run["argv"] = again(args.argv)
+    document.run["argv"] = [*args.argv]
     try:
         if args.json:
             print(document.to_json(), end="")

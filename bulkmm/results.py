@@ -10,8 +10,6 @@ a 95 % interval only if n is large enough: see ``spread_of``.
 """
 
 import json
-import math
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, Self, TypedDict
 
@@ -25,8 +23,6 @@ from bulkmm.errors import BulkmmError
 SCHEMA_VERSION = 1
 INTERVAL, RANGE = "95 %", "range"
 INTERVAL_LEAST = 6  # samples: no interval of fewer covers 95 %
-CONTROLLED_LEAST = 3  # processes that can prove something with a control
-HANDFUL = 5  # ratios shown side by side without a correction
 ALPHA = 0.05  # chance of any false positive among proven ratios
 # unit of a sample: a time, or an emulated guest's work
 NS, INSTRUCTIONS, STORES = "ns", "instructions", "stores"
@@ -47,11 +43,6 @@ def spread_of(n: int) -> str:
         return ""
     # 0: a ratio written before n was recorded
     return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
-
-
-def _chance(n: int) -> float:
-    """Return the chance that n processes prove a ratio falsely (see stats)."""
-    return 2.0 ** (1 - n) / math.comb(2 * n, n)
 
 
 class Result(Struct, forbid_unknown_fields=True):
@@ -105,23 +96,6 @@ class Check(Struct, forbid_unknown_fields=True):
     name: str
     ok: bool
     detail: str
-
-
-def _corrected(ratios: list[Ratio]) -> list[Ratio]:
-    """Return ratios, clearing "proven" of those shown beside too many others.
-
-    Scenarios of one kind share a table, with a cell for each variant. From
-    INTERVAL_LEAST processes on, ratios were judged together when measured.
-    """
-    cells = {(r.scenario, r.variant) for r in ratios if ":" not in r.base + r.variant}
-    beside = Counter(scenario.partition("-")[0] for scenario, _ in cells)
-
-    def too_many(ratio: Ratio) -> bool:
-        many = beside[ratio.scenario.partition("-")[0]]
-        few = 0 < ratio.n < INTERVAL_LEAST
-        return few and many > HANDFUL and _chance(ratio.n) * many > ALPHA
-
-    return [replace(r, significant=False) if too_many(r) else r for r in ratios]
 
 
 def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
@@ -181,11 +155,10 @@ class Document(Struct):
         """
         units = (INSTRUCTIONS, STORES) if self.counted else (NS,)
         rated = units if self.counted or not self.emulated else ()
-        ratios = [r for r in self.ratios if r.unit in rated]
         return replace(
             self,
             results=[r for r in self.results if r.unit in units],
-            ratios=_corrected(ratios),
+            ratios=[r for r in self.ratios if r.unit in rated],
         )
 
     def to_json(self) -> str:

@@ -24,22 +24,10 @@ class Sheet:
 
     def markdown(self) -> list[str]:
         """Return it as lines of Markdown, followed by an empty line."""
-        headings, rows = self._flat()
-        rule = ("--:" if name in self.numbers else "---" for name in headings)
-        first, *others = (f"| {' | '.join(row)} |" for row in (headings, *rows))
+        rule = ("--:" if name in self.numbers else "---" for name in self.headings)
+        rows = (row if len(row) > 1 else [f"**{row[0]}**"] for row in self.rows)
+        first, *others = (f"| {' | '.join(row)} |" for row in (self.headings, *rows))
         return [first, f"|{'|'.join(rule)}|", *others, ""]
-
-    def _flat(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        """Return headings and rows with the subheadings as the first column."""
-        if all(len(row) > 1 for row in self.rows):
-            return self.headings, self.rows
-        rows, above = [], ""
-        for row in self.rows:
-            if len(row) == 1:
-                above = row[0]
-            else:
-                rows.append((above, *row))
-        return ("scenario", *self.headings), rows
 
     def print(self, console: Console | None = None) -> None:
         """Print it, as wide as the terminal or WIDTH."""
@@ -53,7 +41,7 @@ class Sheet:
             right = name in self.numbers
             said = Text(name.replace("-", "-\n") if right and i else name)
             at: Literal["left", "right"] = "right" if right else "left"
-            shown.add_column(said, justify=at, no_wrap=not i)
+            shown.add_column(said, justify=at, no_wrap=not i, overflow="fold")
         for row in self.rows:
             if len(row) == 1 and shown.rows:
                 shown.rows[-1].end_section = True

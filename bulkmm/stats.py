@@ -14,23 +14,15 @@ as such. One sample has no spread.
 Ratios of a bench are **paired** (``compared``): in each round every variant runs
 once, so the log-ratio of a round is free of drift between rounds. The median of
 these is the ratio of a process; the median over processes is the ratio, and the
-spread is that of the processes. Proven means:
-
-- from six processes on: the interval lacks 1, and the change is beyond what
-  chance does to the largest of all ratios of the run (``p_of_signs``): a false
-  positive in 5 % of runs, however many ratios there are;
-- from three to five: all processes agree in sign, and the least of their
-  effects exceeds all that the A/A control (a variant against itself) shows in
-  any process. If the effect were noise of the control's kind, the chance of that
-  is 2^(1-n) / C(2n, n): 1.3 % with three processes, 0.02 % with five. That other
-  pairs are no noisier than the control's is assumed, not tested. Where more than
-  a handful are shown side by side that chance, times their number, must be below
-  5 % (``Document.printed``);
-- below three, or without a control: nothing.
+spread is that of the processes. Proven means that the interval lacks 1, and that the
+change is beyond what chance does to the largest of all ratios of the run
+(``p_of_signs``): a false positive in 5 % of runs, however many ratios there are. Fewer
+than six processes prove nothing.
 
 Ratios of arms that were not run in rounds (``ratio``: two sets of files) have no
-pairs: bootstrapped, each arm on its own, and proven if a Mann-Whitney test at
-5 % and the interval agree; below six samples the range of all pairs is given.
+pairs: the interval is made of those of the two medians, or of their ranges, which is
+wider than needed. Proven means that these are apart; of ranges, too, that chance parts
+so many samples in less than 5 % of the ways to deal them.
 """
 
 from __future__ import annotations
@@ -43,7 +35,7 @@ from msgspec.structs import replace
 
 from bulkmm.control.needs import at_least
 from bulkmm.errors import BulkmmError
-from bulkmm.results import ALPHA, CONTROLLED_LEAST, INTERVAL_LEAST, Ratio, Result
+from bulkmm.results import ALPHA, INTERVAL_LEAST, Ratio, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,7 +50,6 @@ if TYPE_CHECKING:
 LEVEL = 1 - ALPHA
 SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESAMPLES = 9999  # the exact distribution, if it is no larger
-DRAWS = 1999  # of a bootstrap
 BATCH = 100  # resamples at a time: each is as large as all arms together
 FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
@@ -150,17 +141,13 @@ def _paired(
     base: Result, variant: Result, logs: Sequence[float], noise: float | None
 ) -> Ratio:
     middle, (low, high) = statistics.median(logs), median_interval(logs)
-    agree = low * high > 0
-    if len(logs) < INTERVAL_LEAST:
-        controlled = noise is not None and len(logs) >= CONTROLLED_LEAST
-        agree = agree and controlled and min(map(abs, logs)) > (noise or 0)
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
         ratio=_digits(math.exp(middle)),
         ci95=(_digits(math.exp(low)), _digits(math.exp(high))),
-        significant=agree,
+        significant=low * high > 0 and len(logs) >= INTERVAL_LEAST,
         n=len(logs),
         unstable=noise is not None and noise > max(abs(middle), NOTICED),
     )
@@ -172,7 +159,7 @@ def _digits(ratio: float) -> float:
 
 
 def proven(found: Sequence[Effect]) -> list[Ratio]:
-    """Return all ratios of a run, judged together from six processes on."""
+    """Return all ratios of a run, judged together."""
     if not found or min(len(logs) for _, logs in found) < INTERVAL_LEAST:
         return [ratio for ratio, _ in found]
     p_values = p_of_signs([logs for _, logs in found])
@@ -252,50 +239,21 @@ def _p_of_largest(
     return [float(max((null >= one).mean(), 1 / null.size)) for one in seen]
 
 
-def _differ(base: Sequence[float], variant: Sequence[float]) -> bool:
-    # So few samples cannot differ at this level, despite any approximation.
-    if 2 / math.comb(len(base) + len(variant), len(base)) >= ALPHA:
-        return False
-    return bool(_scipy().mannwhitneyu(base, variant).pvalue < ALPHA)
-
-
-def _ratio_interval(
-    base: Sequence[float], variant: Sequence[float], seed: int
-) -> tuple[float, float]:
-    """Return the bootstrapped interval of the ratio of medians, by scipy."""
-    import numpy as np
-
-    def of_medians(a: Array, b: Array, axis: int = -1) -> Array:
-        return np.asarray(np.median(a, axis=axis) / np.median(b, axis=axis))
-
-    # Not bias-corrected: for a median of few values that covers too little.
-    found = _scipy().bootstrap(
-        (base, variant),
-        of_medians,
-        n_resamples=DRAWS,
-        confidence_level=LEVEL,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    low, high = found.confidence_interval
-    return float(low), float(high)
-
-
-def ratio(base: Result, variant: Result, seed: int = 0) -> Ratio:
+def ratio(base: Result, variant: Result) -> Ratio:
     """Return time of the base / time of the variant, of arms without pairs."""
     a, b = base.samples, variant.samples
-    n = min(len(a), len(b))
-    if n < INTERVAL_LEAST:
-        low, high = min(a) / max(b), max(a) / (min(b) or 1)  # ns
-    else:
-        low, high = _ratio_interval(a, b, seed)
+    n, ways = min(len(a), len(b)), math.comb(len(a) + len(b), len(a))
+    (a_low, a_high), (b_low, b_high) = (
+        median_interval(s) if n >= INTERVAL_LEAST else (min(s), max(s)) for s in (a, b)
+    )
+    low, high = a_low / b_high, a_high / (b_low or 1)  # ns
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
         ratio=base.median / variant.median,
         ci95=(low, high),
-        significant=not low <= 1 <= high and _differ(a, b),
+        significant=not low <= 1 <= high and 2 / ways < ALPHA,
         n=n,
         unit=base.unit,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import log10
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bulkmm import facts, grid, published
@@ -14,29 +15,32 @@ from bulkmm.control import needs, text
 from bulkmm.facts import DASH
 from bulkmm.results import INTERVAL, NS, RANGE, STORES
 from bulkmm.sheet import Sheet, print_lines, screen
+from bulkmm.size import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from rich.console import Console
 
     from bulkmm.results import Document, Ratio, Result
 
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
-MAIN_BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-# the scenarios that lead a page, and what they show; huge pages by throughput, as no
-# size is typical
+# the scenarios that lead a page, and what people wait for then
 HEADLINES = (
-    (r"pmem-fsdax-(\d+)g", "{} GiB device, fsdax"),
-    (r"pmem-devdax-(\d+)g", "{} GiB device, devdax 2 MiB"),
-    (r"thp-2m-populate", "populate huge pages"),
-    (r"thp-2m", "touch huge pages"),
-    (r"vmap-(\d+)m-order8", "vmap() {} MiB in blocks of 1 MiB"),
-    (r"vmap-(\d+)m-order0", "vmap() {} MiB of single pages"),
+    (r"thp-2m-populate", "a guest starts: 64 GiB of huge pages are populated ¹"),
+    (r"thp-2m", "64 GiB of huge pages are touched ¹"),
+    (r"pmem-fsdax-(\d+)g", "a device of {} GiB comes up, fsdax"),
+    (r"pmem-devdax-(\d+)g", "a device of {} GiB comes up, devdax 2 MiB"),
+    (r"copy-2m", "a process with 8 GiB of hugetlb pages writes after fork() ¹"),
+    (r"vmap-(\d+)m-order8", "vmap() of {} MiB in blocks of 1 MiB"),
 )
+# bytes of a headline, if its times are calculated from the rate that was measured
+CALCULATED = {"thp-2m-populate": 64 * GIB, "thp-2m": 64 * GIB, "copy-2m": 8 * GIB}
 NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
+FASTER = f"N{TIMES}: time of the base / time of the variant."
+FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
 
@@ -122,30 +126,32 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     return ("variant", f"median{said}", "n", "GB/s", f"faster{said}", "where")
 
 
-def _fewer(document: Document, ratio: Ratio) -> str:
-    """Return how many fewer instructions, and how many fewer stores."""
+def _gain(document: Document, ratio: Ratio) -> str:
+    """Return what is gained over the base of a ratio: of work, the stores as well."""
     key = (ratio.scenario, ratio.base, ratio.variant)
     stores = [
         f"{removed(r.ratio):.1f} %"
         for r in document.ratios
         if r.unit == STORES and (r.scenario, r.base, r.variant) == key
     ]
-    return ", ".join([factor(ratio), *stores])
+    return f"{', '.join([factor(ratio), *stores])} against {ratio.base}"
 
 
-def _row(document: Document, result: Result, ratio: Ratio | None) -> list[str]:
+def _row(document: Document, result: Result) -> list[str]:
     """Return the cells of an arm: of times, or of instructions and stores."""
-    place, rate, gain = facts.where(document), "", factor(ratio) if ratio else ""
+    key, place, rate = (result.scenario, result.variant), facts.where(document), ""
     if result.unit != NS:
-        key = (result.scenario, result.variant, STORES)
-        stores = (r for r in document.results if (r.scenario, r.variant, r.unit) == key)
-        rate = count(next(stores).median)
-        gain = _fewer(document, ratio) if ratio else ""
+        stores = (r for r in document.results if (r.scenario, r.variant) == key)
+        rate = count(next(r for r in stores if r.unit == STORES).median)
     elif place == "native" and result.median > 0:
-        rate = f"{result.bytes / result.median:.1f}"
-    n = str(len(result.samples))
-    name = _name(document, result.scenario, result.variant)
-    return [name, measured(result), n, rate, gain, place]
+        rate = grid.rate(result)
+    gains = [
+        _gain(document, r)
+        for r in document.ratios
+        if (r.scenario, r.variant) == key and r.unit == result.unit
+    ]
+    n, name = str(len(result.samples)), _name(document, *key)
+    return [name, measured(result), n, rate, "; ".join(gains), place]
 
 
 def _name(document: Document, scenario: str, variant: str) -> str:
@@ -154,59 +160,16 @@ def _name(document: Document, scenario: str, variant: str) -> str:
     return f"{variant} ({pick})" if pick else variant
 
 
-def leading(document: Document, scenario: str) -> dict[str, Ratio]:
-    """Return the ratio of each variant to the base that leads the scenario."""
-    here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
-    bases = [r.base for r in here]
-    base = next((base for base in (*MAIN_BASES, *bases) if base in bases), "")
-    return {r.variant: r for r in here if r.base == base}
-
-
 def _rows(document: Document, scenario: str) -> list[list[str]]:
     """Return a scenario's rows, its name above them."""
     arms = [r for r in document.arms.values() if r.scenario == scenario]
-    first = leading(document, scenario)
-    rows = [_row(document, r, first.get(r.variant)) for r in arms]
-    # not beside work
-    known = () if document.emulated else published.FIGURES.get(scenario, ())
-    name = f"published ({published.MACHINE})"
-    rows += [
-        [name, f"{p.version}: {p.said}", "", "", f"{p.ratio:.2f}{TIMES}", "VM"]
-        for p in known
-    ]
-    return [[scenario], *rows]
+    return [[scenario], *(_row(document, r) for r in arms)]
 
 
 def _shown(document: Document, show: Show) -> Document:
     """Return the part of a document that its tables show."""
     printed = document.printed()
     return printed if show.all_rows else grid.usual(printed)
-
-
-def meanings(document: Document, show: Show = DEFAULT) -> list[str]:
-    """Return what the ratios in the rows mean, and those that the rows lack."""
-    document, found = _shown(document, show), []
-    means = "faster = time of {} / time of the variant"
-    if document.counted:
-        means = "fewer = share of the work of {} that is gone; below 0: there is more"
-    for scenario in _in_rows(document, show):
-        if first := leading(document, scenario):
-            base = next(iter(first.values())).base
-            said = [means.format(base)]
-            said += [
-                _said(r)
-                for r in document.ratios
-                if r.scenario == scenario and r.base != base and r.unit != STORES
-            ]
-            found += [f"{scenario}: {line}" for line in said]
-    return found
-
-
-def _said(ratio: Ratio) -> str:
-    """Return a line for a ratio that the table has no room for."""
-    if ratio.unit == NS:
-        return f"{ratio.base} / {ratio.variant}: {factor(ratio)}"
-    return f"{ratio.variant} against {ratio.base}: {factor(ratio)} fewer {ratio.unit}"
 
 
 def _in_rows(document: Document, show: Show) -> list[str]:
@@ -219,11 +182,16 @@ def _in_rows(document: Document, show: Show) -> list[str]:
     return [s for s in document.scenarios if grid.kind(s) not in in_grids]
 
 
-def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
+def kernels(
+    documents: list[Document],
+    ways: tuple[str, ...] = (),
+    amounts: Mapping[str, int] = MappingProxyType({}),
+) -> Sheet:
     """Return kernels' own code beside ours, side by side: a row per arm of the module.
 
     Without a module, a row for each of its candidates; or for the kernel that is
-    compared with another one. ``ways``: only these arms, without what they picked.
+    compared with another one. ``ways``: only these arms, without what they picked;
+    ``amounts``: bytes of scenarios to calculate times for, at the rates measured.
     """
     headings, cells = ["scenario", "variant"], []
     for one in documents:
@@ -232,7 +200,7 @@ def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
         limited = any(r.variant == LIMIT for r in one.results)
         gain = "faster; of limit" if limited else "faster"
         headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
-        cells.append(_of_kernel(one, ways))
+        cells.append(_of_kernel(one, ways, amounts))
     # in the newest kernel's order, which has them all
     keys = dict.fromkeys(key for one in reversed(cells) for key in one)
     rows = [
@@ -245,7 +213,7 @@ def kernels(documents: list[Document], ways: tuple[str, ...] = ()) -> Sheet:
 
 
 def _of_kernel(
-    document: Document, ways: tuple[str, ...]
+    document: Document, ways: tuple[str, ...], amounts: Mapping[str, int]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
     base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
@@ -261,43 +229,23 @@ def _of_kernel(
         limit = arms.get((one.scenario, LIMIT))
         near = limit.median / arms[one.scenario, one.variant].median if limit else 0
         gain = factor(one) + (f"; {near:.2f}" if limit else "")
-        found[one.scenario, one.variant] = pair(arms, one), gain
+        two = [arms[one.scenario, name] for name in (one.base, one.variant)]
+        times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
+        said = " → ".join(map(text.duration, times))
+        found[one.scenario, one.variant] = said, gain
     return found
 
 
-def headline(ratio: Ratio) -> tuple[int, str]:
-    """Return place and label of a ratio among the headlines; "" if it is none."""
-    if ratio.base == grid.STOCK and ratio.variant in OURS[:2]:
-        for i, (scenario, what) in enumerate(HEADLINES):
-            if found := re.fullmatch(scenario, ratio.scenario):
-                return i, what.format(*found.groups())
-    return 0, ""
-
-
 def headlines(documents: list[Document]) -> Sheet:
-    """Return the headlines of "bench kernel", kernels side by side."""
-    headings = ["on this CPU"]
-    found: dict[tuple[int, str], list[str]] = {}
-    for k, one in enumerate(documents):
-        arms, release = one.arms, needs.series(facts.kernel(one))
-        headings += [f"Linux {release}: stock → bulkmm", "faster"]
-        for ratio in one.ratios:
-            place, what = headline(ratio)
-            if what:
-                row = found.setdefault((place, what), [""] * 2 * len(documents))
-                rate = "huge" in what
-                row[2 * k : 2 * k + 2] = pair(arms, ratio, rate=rate), factor(ratio)
-    return Sheet(headings, [[what, *found[i, what]] for i, what in sorted(found)])
-
-
-def pair(
-    arms: dict[tuple[str, str], Result], ratio: Ratio, *, rate: bool = False
-) -> str:
-    """Return the times of base and variant, or their throughput."""
-    two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
-    if rate:
-        return f"{' → '.join(f'{r.bytes / r.median:.1f}' for r in two)} GB/s"
-    return " → ".join(text.duration(r.median) for r in two)
+    """Return the rows of ``kernels`` that lead a page, by what people wait for."""
+    whole = kernels(documents, OURS[:2], CALCULATED)
+    rows = [
+        [what.format(*found.groups()), *cells]
+        for pattern, what in HEADLINES
+        for scenario, _, *cells in whole.rows
+        if (found := re.fullmatch(pattern, scenario))
+    ]
+    return Sheet(["on this CPU", *whole.headings[2:]], rows)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
@@ -309,7 +257,7 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
     compact = []
     for one in () if show.full else documents:
         of_kernel = grid.of_kernel(one)
-        compact += [kernels([one])] if of_kernel else grid.grids(one, factor)
+        compact += [kernels([one])] if of_kernel else [*grid.grids(one)]
     found = []
     for counted in (False, True):
         kind = [one for one in documents if one.counted is counted]
@@ -326,10 +274,16 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
 
 def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
     """Return the lines below the tables."""
-    said = [line for one in documents for line in meanings(one, show)]
+    said = []
     for document in documents:
+        for scenario in () if document.emulated else document.scenarios:
+            known = "; ".join(published.lines(scenario))
+            machine = f"published ({published.MACHINE})"
+            said += [f"{scenario}, {machine}: {known}"] if known else []
         said += [] if show.full else grid.controls(document)
         said += facts.footnotes(document)
+        if document.printed().ratios:
+            said.append(FEWER if document.counted else FASTER)
     return list(dict.fromkeys([*said, LEGEND]))
 
 

@@ -3,8 +3,7 @@
 
 A goal is a ratio: time of the fastest base / time of ours, paired like all ratios
 of a bench, in every scenario that its pattern matches. Two runs of the same code
-may differ by two or three percent. Names ending in ``-N`` stand for any number of
-threads, the same in ours and in the base.
+may differ by two or three percent.
 """
 
 import re
@@ -27,8 +26,8 @@ CLEARED = f"clear-{FROM_64K}"
 FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
 APART = 1.03  # what a later backend has to win by (core/calibrate.c)
-ANY = "N"
 SELECTION = "selection of"
+HEADINGS = ("goal", "at least", "met", "the least of them")
 
 
 class Goal(Struct, frozen=True):
@@ -36,10 +35,10 @@ class Goal(Struct, frozen=True):
 
     what: str
     scenario: str  # a pattern for the whole name
-    ours: str
+    ours: str  # a pattern, too; its group is the number of threads, \1 in what follows
     bases: str  # the fastest present; "NAME:" is each of its backends
     least: float = SAME
-    each: bool = False  # one ratio per thread
+    each: bool = False  # the ratio is shared by the threads
     until: str = ""  # an arm: no goal where ours has NEAR of its speed
 
 
@@ -48,7 +47,6 @@ SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
 CACHED, STREAMING, PEERS = "bulkmm-cached", "bulkmm-streaming", "glibc libpmem2"
 DEVICES = "(pmem|hmm)-.*"
 COPIED, COPIED_AGAIN = f"copy-{FROM_64K}", f"copy-{SIZE}-misaligned-again"
-EACH = "populating, each of several threads, against one"
 
 # Of "bench all", "bench kernel" for a stock kernel's own code, "bench populate".
 GOALS = (
@@ -102,8 +100,13 @@ GOALS = (
         "populating, one thread, against the kernel's call",
         *("populate-.*", "bulkmm-1", "madvise"),
     ),
-    Goal(EACH, "populate-.*", "bulkmm-N", "bulkmm-1", 0.95, each=True, until="limit-N"),
-    Goal("populating against QEMU", "populate-.*", "bulkmm-N", "qemu-N"),
+    Goal(
+        "populating, each of several threads, against one",
+        *("populate-.*", r"bulkmm-(?!1$)(\d+)", "bulkmm-1", 0.95),
+        each=True,
+        until=r"limit-\1",
+    ),
+    Goal("populating against QEMU", "populate-.*", r"bulkmm-(\d+)", r"qemu-\1"),
     Goal(
         "what is there already against populating it",
         # private pages of 4 KiB are the kernel's
@@ -145,37 +148,14 @@ def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
     for scenario, arms in held.items():
         if not re.fullmatch(goal.scenario, scenario):
             continue
-        for count in _counts(goal, arms):
-            one = _with(goal, count)
-            bases = [name for name in arms if _is_base(one, name)]
-            if bases and one.ours in arms and not _reached(one, arms):
+        for ours in filter(None, (re.fullmatch(goal.ours, name) for name in arms)):
+            names, until = (ours.expand(one) for one in (goal.bases, goal.until))
+            bases = [name for name in arms if _is_base(names.split(), name)]
+            near = arms.get(until)
+            if bases and not (near and near.median >= NEAR * arms[ours[0]].median):
                 base = min(bases, key=lambda name: arms[name].median)
-                ((ratio, _),) = stats.compared(arms, [(base, one.ours)])
-                yield _by_thread(ratio, count) if goal.each else ratio
-
-
-def _counts(goal: Goal, arms: Arms) -> list[int]:
-    """Return the numbers of threads to which a goal applies; [1] if to none."""
-    way, _, count = goal.ours.rpartition("-")
-    if count != ANY:
-        return [1]
-    found = (name.removeprefix(f"{way}-") for name in arms)
-    return sorted(int(n) for n in found if n.isdecimal() and int(n) > goal.each)
-
-
-def _with(goal: Goal, count: int) -> Goal:
-    """Return a goal with its names for a number of threads."""
-
-    def named(name: str) -> str:
-        return re.sub(f"-{ANY}$", f"-{count}", name)
-
-    parts = {part: named(getattr(goal, part)) for part in ("ours", "bases", "until")}
-    return replace(goal, **parts)
-
-
-def _reached(goal: Goal, arms: Arms) -> bool:
-    limit = arms.get(goal.until)
-    return bool(limit and limit.median >= NEAR * arms[goal.ours].median)
+                ((ratio, _),) = stats.compared(arms, [(base, ours[0])])
+                yield _by_thread(ratio, int(ours[1])) if goal.each else ratio
 
 
 def _by_thread(ratio: Ratio, count: int) -> Ratio:
@@ -183,8 +163,7 @@ def _by_thread(ratio: Ratio, count: int) -> Ratio:
     return replace(ratio, ratio=ratio.ratio / count, ci95=(low / count, high / count))
 
 
-def _is_base(goal: Goal, name: str) -> bool:
-    bases = goal.bases.split()
+def _is_base(bases: list[str], name: str) -> bool:
     return name in bases or name.startswith(tuple(b for b in bases if b[-1] == ":"))
 
 
@@ -194,7 +173,7 @@ def sheet(document: Document) -> Sheet:
         (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
         for one in outcomes(document)
     ]
-    return Sheet(("goal", "at least", "met", "the least of them"), rows)
+    return Sheet(HEADINGS, rows)
 
 
 def missed(document: Document, begin: str = "") -> list[str]:

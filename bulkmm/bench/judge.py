@@ -14,13 +14,13 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from bulkmm import stats
-from bulkmm.bench.subjects import LIMIT, Arms, Subject, split
-from bulkmm.bench.take import Key
-from bulkmm.results import CONTROLLED_LEAST, Check, Result
+from bulkmm.bench.subjects import LIMIT, Arms, Key, Subject, split
+from bulkmm.results import Check, Result
 
 # Faster than the limit by this factor, in every process, is a mistake of the bench;
 # the threshold is higher where the A/A control moves by more.
 BEATEN = 1.02
+LEAST = 3  # processes
 
 
 def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
@@ -74,11 +74,11 @@ def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
 def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
     """Return the check that nothing beats the limit, where there is one.
 
-    Two processes are too few to tell what happens in every one.
+    A process or two are too few to tell what happens in every one.
     """
     every = by_scenario(results).values()
     held = [a for a in every if LIMIT in a and any(map(_is_kind, a))]
-    if not held or len(held[0][LIMIT].samples) < CONTROLLED_LEAST:
+    if not held or len(held[0][LIMIT].samples) < LEAST:
         return []
     beaten = [line for arms in held for line in _beaten(subject, arms)]
     said = ", ".join(beaten) or f"of {len(held)} scenarios, in every process"

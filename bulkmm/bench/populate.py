@@ -21,8 +21,8 @@ from typing import IO, cast
 
 from bulkmm import ending
 from bulkmm.bench import amount, measure, program
+from bulkmm.bench.measure import Event, Seen
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
-from bulkmm.bench.take import Event, Seen
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.pool import grow
@@ -49,14 +49,6 @@ READY = b"(qemu)"
 
 class Ways(Subject):
     """The ways to populate; each thread count is compared with its peers."""
-
-    def rank(self, variant: str) -> tuple[int, str, str]:
-        """Sort by way, then by threads."""
-        order = ("memset", "map-populate", BASE, AGAIN, "bulkmm", "qemu")
-        name, _, count = variant.rpartition("-")
-        if not count.isdecimal():
-            name, count = variant, "0"
-        return order.index(name) if name in order else len(order), f"{count:>6}", ""
 
     def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
         """Return bases and variants: one thread's madvise, then each peer of ours."""
@@ -207,17 +199,17 @@ def _preallocated(
     memory = f"{QEMU_MEMORY[kind]},id=m,size={size}"
     prealloc = f"{memory},prealloc=on,prealloc-threads={count}"
     small = kind != "thp"
-    without = _until_ready([*words, memory], READY, small=small)
-    ns = _until_ready([*words, prealloc], READY, small=small) - without
+    without = _until_ready([*words, memory], small=small)
+    ns = _until_ready([*words, prealloc], small=small) - without
     if ns <= 0:
         said = "QEMU's start varies by more than populating takes: give a larger --size"
         raise BulkmmError(f"{scenario}: {said}")
     yield {"event": "sample", "scenario": scenario, "bytes": size, "ns": ns}
 
 
-def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
-    """Return the ns until a program answers, without what follows."""
-    begun = time.monotonic_ns()
+def _until_ready(command: list[str], *, small: bool) -> int:
+    """Return the ns until QEMU answers, without what follows; it has LATEST."""
+    begun, said = time.monotonic_ns(), b""
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -225,25 +217,21 @@ def _until_ready(command: list[str], ready: bytes, *, small: bool) -> int:
         stderr=subprocess.STDOUT,
         preexec_fn=partial(_prepare, small=small),  # noqa: PLW1509 - no threads here
     ) as child:
+        out = cast("IO[bytes]", child.stdout)
         try:
-            _await(child, ready, command[0])
+            while READY not in said:
+                left = LATEST - (time.monotonic_ns() - begun) / 1e9
+                readable, _, _ = select.select([out], [], [], max(0, left))
+                more = os.read(out.fileno(), 4096) if readable else b""
+                if not more:
+                    how = "ended" if readable else f"ran out of time ({LATEST} s)"
+                    text = said.decode(errors="replace").strip() or "(nothing)"
+                    last = text.splitlines()[-1]
+                    raise BulkmmError(f"{command[0]} {how} and said: {last}")
+                said += more
             return time.monotonic_ns() - begun
         finally:  # however the wait ended, even by an interrupt
             child.kill()
-
-
-def _await(child: subprocess.Popen[bytes], ready: bytes, name: str) -> None:
-    """Read a program's output until it is ready, with a time limit."""
-    out = cast("IO[bytes]", child.stdout).fileno()
-    end, said = time.monotonic() + LATEST, b""
-    while ready not in said:
-        readable, _, _ = select.select([out], [], [], max(0, end - time.monotonic()))
-        more = os.read(out, 4096) if readable else b""
-        if not more:
-            how = "ended" if readable else f"ran out of time ({LATEST} s)"
-            text = said.decode(errors="replace").strip().splitlines() or ["(nothing)"]
-            raise BulkmmError(f"{name} {how} and said: {text[-1]}")
-        said += more
 
 
 def _prepare(*, small: bool) -> None:

@@ -10,6 +10,8 @@ from bulkmm.results import Result
 from bulkmm.size import GIB, KIB, MIB
 
 Arms = dict[str, Result]  # of one scenario, by variant
+Key = tuple[str, str]  # scenario, variant
+OURS = "bulkmm"
 LIMIT = "limit"  # no peer: nothing can beat it
 LARGEST_DEVICE = "64T"
 COLD = 4  # the program's buffers are at least this many times the last-level cache
@@ -33,7 +35,6 @@ class Subject:
 
     name: str
     bases: tuple[str, ...]  # the first leads the table; ours have a ratio to all
-    variants: tuple[str, ...] = ()  # in reading order
     ours: tuple[str, ...] = ()  # the core's calls
     full: Amount = NONE
     quick: Amount = NONE
@@ -45,12 +46,17 @@ class Subject:
     right: str = "every byte as it must be, none beside it was touched"
     wrong: str = "differs from what it must be, or touches other bytes"
 
-    def rank(self, variant: str) -> tuple[int, str, str]:
-        """Sort into reading order: peers, ours, the limit; backends of each."""
-        name, threads, kind = split(variant)
-        known = self.variants
-        place = known.index(name) if name in known else len(known)
-        return place, threads, kind
+    def rank(self, variant: str) -> tuple[float, list[int | str]]:
+        """Sort into reading order: bases, other peers, ours, the limit.
+
+        Variants stand beside the one whose name theirs begins with, by their numbers.
+        """
+        order = (*self.bases, *self.ours, OURS, LIMIT)
+        way = variant.partition(":")[0]
+        like = next((one for one in order if f"{way}-".startswith(f"{one}-")), None)
+        place = len(self.bases) - 0.5 if like is None else order.index(like)
+        words = re.split(r"(\d+)", variant)
+        return place, [int(one) if one.isdecimal() else one for one in words]
 
     def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
         """Return base and variant of each ratio of a scenario.
@@ -97,10 +103,6 @@ MEMMAP = Subject(
     full=Amount(100 * GIB),
     quick=Amount(16 * GIB),
     memory=64 / 4096,  # a struct page per page
-    variants=(
-        *("rebuild", "rebuild-again", "template-copy", "template-movnti"),
-        *("bulkmm", "limit"),
-    ),
     ours=("bulkmm",),
     bases=("rebuild", "template-movnti"),
     cold="memmap-stamp",
@@ -110,13 +112,6 @@ CLEAR = Subject(
     full=Amount(GIB, (4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 32 * MIB, GIB)),
     quick=Amount(256 * MIB, (4 * KIB, 2 * MIB, 32 * MIB)),
     memory=1,
-    variants=(
-        *("rep-stosb", "rep-stosb-again", "rep-stosb-4k"),
-        *("glibc", "glibc-again", "libpmem2", "plain"),
-        *("bulkmm-cached", "bulkmm-streaming", "bulkmm-fill-64", "bulkmm-fill-24"),
-        *("bulkmm-fill-by-60", "bulkmm-fill-cached-64", "bulkmm-fill-cached-24"),
-        "limit",
-    ),
     ours=("bulkmm-cached", "bulkmm-streaming"),
     bases=("rep-stosb", "glibc"),
     # bypassing the cache is a different job from the cached call
@@ -142,10 +137,6 @@ COPY = Subject(
     ),
     quick=Amount(256 * MIB, (4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)),
     memory=2,
-    variants=(
-        *("glibc", "glibc-again", "libpmem2", "plain", "rep-movsb"),
-        *("bulkmm-cached", "bulkmm-cached-aligned", "bulkmm-streaming", "limit"),
-    ),
     ours=("bulkmm-cached", "bulkmm-streaming"),
     bases=("glibc",),
     peers={"bulkmm-cached": COPYING, "bulkmm-streaming": COPYING},
@@ -159,7 +150,6 @@ FIRST_USE = Subject(
     full=Amount(GIB, (64 * KIB, 2 * MIB, 64 * MIB, GIB)),
     quick=Amount(GIB, (64 * KIB, 64 * MIB)),
     memory=2,
-    variants=("settled", "first"),
     bases=("settled",),
 )
 SUBJECTS = {one.name: one for one in (MEMMAP, CLEAR, COPY, FIRST_USE)}

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from bulkmm import facts, grid, outcome, table
 from bulkmm.bench import amount, judge
 from bulkmm.bench import measure as bench
+from bulkmm.bench.measure import Event, Seen
 from bulkmm.bench.subjects import Request, Subject
-from bulkmm.bench.take import Event, Seen
 from bulkmm.control import needs, text
 from bulkmm.lab.progress import Progress
 from bulkmm.native import find, measure, process, vmlinux
@@ -119,11 +119,10 @@ def measured(
 ) -> Document:
     """Return what all kernels take for the scenarios of all columns."""
     kernels = sorted(kernels, key=lambda one: needs.version(one.release))
-    oldest, *others = [one.release for one in kernels]
+    oldest = kernels[0].release
     subject = Subject(
         name="history",
         bases=(oldest,),
-        variants=(oldest, oldest + AGAIN, *others),
         right="the same in every round",
         wrong="differs",
     )

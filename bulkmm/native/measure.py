@@ -11,8 +11,8 @@ from bulkmm import grid
 from bulkmm.bench import measure as bench
 from bulkmm.bench import program
 from bulkmm.bench.amount import check_memory
+from bulkmm.bench.measure import Event, Seen
 from bulkmm.bench.subjects import Amount, Request, Subject
-from bulkmm.bench.take import Event, Seen
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
 from bulkmm.native import process
@@ -20,8 +20,7 @@ from bulkmm.results import Document
 from bulkmm.size import GIB, MIB
 
 LIMIT = 600  # seconds per process; more than may be fuzzed
-STOCK = ("stock", "stock-again")
-KERNEL, AGAINST = "kernel", (grid.AGAINST, grid.AGAINST + grid.AGAIN)
+KERNEL = "kernel"
 GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
 SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
@@ -33,7 +32,6 @@ def _subject(
     quick: int,
     memory: float,
     *,
-    published: tuple[str, ...] = (),
     cached: tuple[str, ...] = (),
     cold: str = ".*",
 ) -> Subject:
@@ -42,9 +40,8 @@ def _subject(
         full=Amount(full),
         quick=Amount(quick),
         memory=memory,
-        variants=(*STOCK, *published, *ours, "limit"),
         ours=ours,
-        bases=STOCK[:1],
+        bases=(grid.STOCK,),
         cold=cold,
         cached=cached,
         right="as the kernel's own code leaves it, in every round",
@@ -69,7 +66,6 @@ SUBJECTS = {
             256 * MIB,
             64 * MIB,
             1.02,
-            published=("rep-stosb-4k", "rep-stosb"),
             cached=WRITING[:2],  # by itself it may leave all in a large cache
             cold=r"\w+-\d+[kmg](-populate)?",
         ),
@@ -144,9 +140,8 @@ def _compared(ready: process.Prepared, subject: Subject) -> Subject:
     release = ready.against.release
     return replace(
         subject,
-        variants=(*AGAINST, *subject.ours),
         ours=(KERNEL, *subject.ours),
-        bases=AGAINST[:1],
+        bases=(grid.AGAINST,),
         cold="",
         right=f"as the code of {release} leaves it, in every round",
         wrong=f"differs from what the code of {release} leaves",

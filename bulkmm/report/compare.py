@@ -25,6 +25,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bulkmm import facts, stats, table
+from bulkmm.bench.subjects import Key
 from bulkmm.control import text
 from bulkmm.errors import Exit, UsageError
 from bulkmm.results import ALPHA, NS, Document, Ratio, Result
@@ -38,7 +39,6 @@ PROOF = (
     "slower, faster: the whole interval or range is beyond {:g} %, and files dealt to "
     "the sides by chance change no arm as much in 95 % of the ways to deal them"
 )
-Key = tuple[str, str]  # scenario, variant
 
 
 @dataclass(frozen=True)
@@ -252,13 +252,7 @@ class Comparison:
 
     def notes(self) -> Iterator[str]:
         """Return the lines below the table."""
-        if self.counted:
-            yield (
-                "fewer = share of the instructions of A that is gone in B: below 0, B "
-                "does more, which counts as slower"
-            )
-        else:
-            yield "faster = time of A / time of B: below 1, B is slower"
+        yield f"A is the base. {table.FEWER if self.counted else table.FASTER}"
         yield PROOF.format(self.threshold * 100)
         yield from ("~ neither is proven", table.BRACKETS)
         n, m = (len(side.files) for side in self.sides)

@@ -5,8 +5,9 @@ import shlex
 from statistics import median
 
 from bulkmm import facts, grid, table
-from bulkmm.results import NS, Document, Ratio
+from bulkmm.results import NS, STORES, Document, Ratio
 
+BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 # the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
 PEER = "the fastest peer"
@@ -19,54 +20,39 @@ CALLED = {
 
 
 def ours(document: Document) -> list[Ratio]:
-    """Return the ratio that represents each scenario."""
-    peers = best_peers(document)
+    """Return the ratio that represents each scenario, or those to its peers."""
+    peers = grid.best_peers(document)
+    compared = {grid.kind(ratio.scenario) for ratio in peers}
     found = [
         next((held[name] for name in LEADING if name in held), None)
         for scenario in document.scenarios
-        if (held := table.leading(document, scenario))
-        and grid.kind(scenario) not in peers
+        if (held := leading(document, scenario)) and grid.kind(scenario) not in compared
     ]
-    return [r for r in found if r] + [r for held in peers.values() for r in held]
+    return [*filter(None, found), *peers]
 
 
-def best_peers(document: Document) -> dict[str, list[Ratio]]:
-    """Return for kinds with many scenarios our ratios to each one's fastest peer.
-
-    A bench of the core has peers; a bench of kernel code has only that code.
-    """
-    if grid.of_kernel(document):
-        return {}
-    found = {}
-    for kind, scenarios in grid.kinds(document).items():
-        if best := grid.goals(document, scenarios):
-            found[kind] = list(best.values())
-    return found
+def leading(document: Document, scenario: str) -> dict[str, Ratio]:
+    """Return the ratio of each variant to the base that leads the scenario."""
+    here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
+    bases = [r.base for r in here]
+    base = next((base for base in (*BASES, *bases) if base in bases), "")
+    return {r.variant: r for r in here if r.base == base}
 
 
 def conclude(document: Document) -> str:
     """Return one sentence: what was found, and whether it is usable."""
-    place, checks = _place(document), document.checks
-    if failed := document.failed:
-        said = f"{len(failed)} of {len(checks)} checks failed: no figure here is valid."
-        return f"{place}: {said}"
-    passed = f" {len(checks)} of {len(checks)} checks passed." if checks else ""
-    ratios = ours(document)
-    if ratios:
-        return f"{place}: {_counted(ratios)}{passed}"
-    if document.emulated:
-        said = "no work was counted, and its times do not reflect hardware"
-        return f"{place}: {said}.{passed}"
-    return f"{place}: nothing to compare with.{passed}"
-
-
-def _place(document: Document) -> str:
-    kernel = f"kernel {facts.kernel(document)}"
-    if document.emulated:
-        return f"Emulated (TCG), {kernel}"
-    where = facts.where(document)
-    within = "" if where == "native" else f" in a virtual machine ({where})"
-    return f"On {facts.cpu_name(document)}, {kernel}{within}"
+    cpu = "Emulated CPU" if document.emulated else facts.cpu_name(document)
+    place = f"{cpu}, kernel {facts.kernel(document)} ({facts.where(document)})"
+    many = len(document.checks)
+    if failed := len(document.failed):
+        return f"{place}: {failed} of {many} checks failed: no figure here is valid."
+    if ratios := ours(document):
+        said = _counted(ratios)
+    elif document.emulated:
+        said = "no work was counted, and its times do not reflect hardware."
+    else:
+        said = "nothing to compare with."
+    return f"{place}: {said}{f' {many} of {many} checks passed.' if many else ''}"
 
 
 def _counted(ratios: list[Ratio]) -> str:
@@ -75,15 +61,13 @@ def _counted(ratios: list[Ratio]) -> str:
     better = [r for r in proven if r.ratio > 1]
     worse = [r for r in proven if r.ratio < 1]
     time = ratios[0].unit == NS
-    words = ("are faster", "slower") if time else ("need less work", "more")
-    if len(better) == 1:
-        words = ("is faster" if time else "needs less work", words[1])
-    said = [f"{len(better)} {words[0]} than {base(ratios)}{_range(better)}"]
-    said += [f"{len(worse)} {words[1]}{_range(worse)}"] if worse else []
+    more, less = ("faster", "slower") if time else ("with less work", "with more")
+    found = f"{len(better)} of {len(ratios)} {more}"
+    said = [f"{found} than {base(ratios)}{_range(better)}"]
+    said += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
     left = len(ratios) - len(proven)
     said += [f"{left} not proven or unstable"] if left else []
-    many = f"{len(ratios)} comparison" + "s" * (len(ratios) > 1)
-    return f"of {many} {', '.join(said)}.{'' if time else ' Less work is not speed.'}"
+    return f"{', '.join(said)}.{'' if time else ' Less work is not speed.'}"
 
 
 def base(ratios: list[Ratio]) -> str:

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SERIES = re.compile(r"(clear|copy)-([0-9]+)([bkmgt])(?:-(.+))?")
-USES = {
-    "then-read": "then read in order",
-    "then-write": "then write in order",
-    "then-random": "then read at random",
-    "again": "again, hot",
-    "misaligned-again": "misaligned, again, hot",
-}
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "
     "Ratios: filled if proven, hollow if not. Bars: 95 % interval, below six samples "
@@ -96,11 +88,11 @@ def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
     found: Panels = {}
     for one in grid.of_one_thread(grid.usual(document).results):
-        sized = SERIES.fullmatch(one.scenario)
+        sized = grid.SIZED.fullmatch(one.scenario)
         if not sized or one.unit != NS or not one.ci95[0] > 0:
             continue
-        operation, number, unit, use = sized.groups(default="")
-        words = [operation, USES.get(use, use.replace("-", " "))]
+        operation, _, number, unit, use = sized.groups(default="")
+        words = [operation, grid.USES.get(use, use)]
         title = ", ".join(filter(None, words)) + _emulation(document)
         arm = found.setdefault(title, {}).setdefault(one.variant, [])
         arm.append((int(number) << 10 * "bkmgt".index(unit), one))
@@ -116,7 +108,7 @@ def _unsized(document: Document) -> list[Ratio]:
     return [
         ratio
         for ratio in conclusion.ours(document)
-        if not SERIES.fullmatch(ratio.scenario) and ratio.unit != STORES
+        if not grid.SIZED.fullmatch(ratio.scenario) and ratio.unit != STORES
     ]
 
 

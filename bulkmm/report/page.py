@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm report``: the page's content as data, which page.html renders."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,8 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     arms = document.arms
     in_grids = {s for held in grid.kinds(document).values() for s in held}
     for ratio in conclusion.ours(document):
-        if ratio.scenario in in_grids and not table.headline(ratio)[1]:
+        lead = any(re.fullmatch(one, ratio.scenario) for one, _ in table.HEADLINES)
+        if ratio.scenario in in_grids and not lead:
             continue
         two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
         before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in two)
@@ -123,9 +125,8 @@ def _published(document: Document, scenario: str) -> list[str]:
     """Return a scenario's published figures; none beside emulated work."""
     if document.emulated:
         return []
-    if known := published.FIGURES.get(scenario):
-        ratios = ", ".join(f"{p.version} {p.ratio:.2f}{table.TIMES}" for p in known)
-        return [f"{published.MACHINE}: {ratios}"]
+    if known := published.lines(scenario):
+        return [f"{published.MACHINE}: {'; '.join(known)}"]
     if document.run.get("scenario") != scenario:
         return []
     return [str(line) for line in document.run.get("published", ())]

@@ -127,14 +127,14 @@ def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
 
 def measured(release: str) -> Known:
     """Return figures that are measured now, as by "bench kernel --quick"."""
-    from bulkmm.bench.amount import QUICK_PROCESSES, QUICK_ROUNDS
+    from bulkmm.bench.amount import FULL_PROCESSES
     from bulkmm.lab.progress import Progress
     from bulkmm.native import run as native
 
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
     kept = (name for names in gain.SCENARIOS.values() for name in names)
     names = sorted({name.replace("-100g", "-16g") for name in kept})
-    often = QUICK_ROUNDS, QUICK_PROCESSES
+    often = 1, FULL_PROCESSES  # fewer processes prove no ratio
     progress = Progress()
     try:
         native.need_packages()

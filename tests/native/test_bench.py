@@ -18,7 +18,7 @@ from eventlib import Event, broken, events, process, steady
 from programs import completed
 
 from bulkmm import cli, machine
-from bulkmm.bench import measure, program, subjects, take
+from bulkmm.bench import measure, program, subjects
 from bulkmm.bench.subjects import Amount, Request
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
@@ -182,7 +182,7 @@ def test_processes_differ_in_seed_and_environment(
         yield from process({"memmap-stamp": {"bulkmm": steady(100, 1)}})
 
     monkeypatch.setattr(program, "events", ran)
-    taken = take.processes(Request(subjects.MEMMAP, Amount(1 << 30), processes=4))
+    taken = measure.processes(Request(subjects.MEMMAP, Amount(1 << 30), processes=4))
     assert len(taken) == 4
     assert len({arguments[3] for arguments, _ in seen}) == 4
     assert len({len(padding) for _, padding in seen}) == 4
@@ -194,10 +194,10 @@ def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "last_level_cache", lambda: 32 * MIB)
     half = Request(subjects.COPY, Amount(512 * MIB, (MIB,)))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
-        take.check(half)
+        measure.check(half)
     monkeypatch.setattr(machine, "last_level_cache", lambda: 256 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
-        take.check(half)
+        measure.check(half)
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
@@ -239,7 +239,7 @@ def test_a_process_that_left_something_out() -> None:
     taken = events({"copy-4k": {"glibc": steady(100, 2), "plain": steady(90, 2)}})
     taken[1] = [event for event in taken[1] if event.get("variant") != "plain"]
     with pytest.raises(BulkmmError, match="copy-4k, plain: not measured by every"):
-        take.arms(taken)
+        measure.arms_of(taken)
 
 
 def test_without_libpmem2_the_table_says_so(

@@ -45,6 +45,8 @@ def test_the_limit_is_the_fastest_kind() -> None:
     found = cleared(bulkmm_streaming=420, **LIMITS)
     held = {r.variant: r for r in found.results}
     assert held["limit"].samples == held["limit:clzero"].samples
+    order = ["rep-stosb", "rep-stosb-again", "libpmem2", "bulkmm-streaming"]
+    assert [*held] == [*order, "limit", "limit:clzero", "limit:rep"]
     picks = {"bulkmm-streaming": "clzero", "limit": "clzero"}
     assert found.run["picks"] == {"clear-2m": picks}
     assert ratio(found, "limit", "bulkmm-streaming").ratio == pytest.approx(0.95, 0.02)

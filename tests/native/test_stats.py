@@ -3,6 +3,7 @@
 
 import math
 import random
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -59,15 +60,12 @@ def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
 
 
 @settings(max_examples=20)
-@given(SAMPLES, SAMPLES, st.integers(0, 100))
-def test_ratio_can_be_repeated_and_turned_round(
-    a: list[float], b: list[float], seed: int
-) -> None:
-    one = stats.ratio(arm("a", a), arm("b", b), seed)
-    assert one == stats.ratio(arm("a", a), arm("b", b), seed)
-    assert one.ci95[0] <= one.ci95[1]
-    back = stats.ratio(arm("b", b), arm("a", a), seed)
+@given(SAMPLES, SAMPLES)
+def test_a_ratio_can_be_turned_round(a: list[float], b: list[float]) -> None:
+    one, back = (stats.ratio(*two) for two in permutations((arm("a", a), arm("b", b))))
+    assert one.ci95[0] <= one.ratio <= one.ci95[1]
     assert one.ratio * back.ratio == pytest.approx(1)
+    assert one.ci95[0] * back.ci95[1] == pytest.approx(1)
 
 
 def of_processes(variant: str, raw: list[list[int]]) -> Result:
@@ -99,30 +97,12 @@ def test_a_ratio_is_paired_by_round() -> None:
     half = [[ns // 2 for ns in times] for times in drift]
     ratio = one(drift, half)
     assert (ratio.ratio, ratio.ci95, ratio.n) == (2, (2, 2), 3)
-    assert (ratio.spread, ratio.significant) == ("range", True)
     unpaired = stats.ratio(of_processes("a", drift), of_processes("b", half))
     assert unpaired.ci95[0] < 1 < unpaired.ci95[1]
 
 
-@pytest.mark.parametrize(
-    ("variant", "noise", "proven"),
-    [
-        ([90, 91, 92, 93, 94], 1, True),
-        ([90, 91, 92, 93, 101], 1, False),  # one process says otherwise
-        ([90, 91, 92, 93, 94], 8, False),  # the control moves by more than the least
-        ([90, 91], 1, False),  # too few for anything
-    ],
-)
-def test_below_six_processes_all_must_agree_beyond_the_control(
-    variant: list[int], noise: int, *, proven: bool
-) -> None:
-    found = one([[100]] * len(variant), [[ns] for ns in variant], noise)
-    assert found.significant is proven
-
-
-def test_without_a_control_few_processes_prove_nothing() -> None:
-    arms = {"a": of_processes("a", [[100]] * 5), "b": of_processes("b", [[50]] * 5)}
-    assert not stats.proven(stats.compared(arms, [("a", "b")]))[0].significant
+def test_fewer_than_six_processes_prove_nothing() -> None:
+    assert not one([[100]] * 5, [[50]] * 5).significant
 
 
 def test_a_control_that_moves_by_more_is_said() -> None:
@@ -174,15 +154,6 @@ def test_more_processes_than_signs_can_be_listed() -> None:
     p_noise, p_effect = stats.p_of_signs([noise, [x + 5 for x in noise]])
     assert p_effect < ALPHA / 50
     assert p_noise > ALPHA
-
-
-@pytest.mark.parametrize(("n", "most"), [(3, 5), (4, 28), (5, 201)])
-def test_few_processes_prove_nothing_among_very_many(n: int, most: int) -> None:
-    """2^(1-n) / C(2n, n), times their number, is at most 5 % (or a handful)."""
-    for many, proven in ((most, True), (most + 1, False)):
-        ratios = [Ratio("s", "a", f"{i}", 2, (2, 2), True, n) for i in range(many)]  # noqa: FBT003
-        shown = Document({}, ratios=ratios).printed().ratios
-        assert {ratio.significant for ratio in shown} == {proven}
 
 
 def clustered(name: str, n: int, seed: int, middle: float = 1e6) -> Result:

@@ -13,6 +13,7 @@ from bulkmm.bench import submit
 from bulkmm.errors import BulkmmError
 from bulkmm.results import Document
 
+LARGEST = 1 << 20  # bytes of a CPU's result, in a repository that is cloned
 SECRET = ("jane", "build-7", "/home", "root=UUID", "SN0815", "Acme")
 
 
@@ -58,6 +59,7 @@ def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
     submit.anonymous(Document.read(file)).write(sent)
     to = figures.take(sent, tmp_path)
     assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
+    assert file.stat().st_size < LARGEST
 
 
 def test_warnings_say_what_to_do() -> None:

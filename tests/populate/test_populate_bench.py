@@ -32,8 +32,9 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
 def test_a_short_run(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
+    words += ["-o", str(file)]
     # without the lab's QEMU, whose start takes longer than so little memory
-    done = run(*words, "-o", str(file), BULKMM_CACHE=str(tmp_path))
+    done = run(*words, BULKMM_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = Document.read(file)
     assert found.run["argv"] == ["bench", "populate", *words]
@@ -46,7 +47,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     pairs = {(r.base, r.variant) for r in found.ratios}
     assert ("madvise", "bulkmm-1") in pairs
     assert ("bulkmm-1", "bulkmm-1") not in pairs
-    assert "faster = time of madvise" in done.stdout
+    assert "against madvise" in done.stdout
 
 
 def test_what_does_not_verify_fails(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
 
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
-        populate._until_ready(["sh", "-c", "echo no such thing"], b"ready", small=False)
+        populate._until_ready(["sh", "-c", "echo no such thing"], small=False)
 
 
 def test_a_program_that_is_never_ready_is_not_waited_for(
@@ -175,7 +176,7 @@ def test_a_program_that_is_never_ready_is_not_waited_for(
     monkeypatch.setattr(populate, "LATEST", 0.2)
     words = ["sh", "-c", "echo starting; exec sleep 60"]
     with pytest.raises(BulkmmError, match=r"sh ran out of time .* said: starting"):
-        populate._until_ready(words, b"ready", small=False)
+        populate._until_ready(words, small=False)
 
 
 def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def signal_for_long(child: int) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "call",
-    ["populate._until_ready([script], b'ready', small=False)", "[*program.events([])]"],
+    ["populate._until_ready([script], small=False)", "[*program.events([])]"],
 )
 def test_a_program_does_not_outlive_its_parent(
     tmp_path: Path, call: str, how: signal.Signals

@@ -11,7 +11,7 @@ import made
 import pytest
 from rich.console import Console
 
-from bulkmm import cli, published, sheet, table
+from bulkmm import cli, grid, published, sheet, table
 from bulkmm.control import text as words
 from bulkmm.results import Document
 
@@ -41,14 +41,14 @@ def test_show_prints_every_scenario(
             assert table.value(one.median, one.unit) in said
 
 
-def test_what_was_published_stands_beside_what_was_measured() -> None:
-    rows = [line.split() for line in screen(made.bench()).splitlines()]
-    beside = [row for row in rows if row[:1] == ["published"]]
-    assert len(beside) == len(published.FIGURES["pmem-fsdax-100g"])
-    assert all(
-        f"{one.ratio:.2f}{table.TIMES}" in row
-        for one, row in zip(published.FIGURES["pmem-fsdax-100g"], beside, strict=True)
-    )
+def test_what_was_published_stands_below_what_was_measured() -> None:
+    said = " ".join(screen(made.bench()).split())
+    assert all(line in said for line in published.lines("memmap-stamp"))
+
+
+def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
+    (shown,) = grid.by_size(made.bench())
+    assert shown.rows[0] == ["4k", "20.6; rep-stosb 11.9 ~; limit 21.9"]
 
 
 @pytest.mark.parametrize("width", [40, 120])
@@ -56,6 +56,12 @@ def test_what_was_published_stands_beside_what_was_measured() -> None:
 def test_it_fits_without_a_terminal(make: Callable[[], Document], width: int) -> None:
     longest = max(map(len, screen(make(), width=width).splitlines()))
     assert longest <= max(width, sheet.WIDTH)
+
+
+def test_no_part_of_a_name_is_left_out() -> None:
+    names, out = [f"bulkmm-variant{i}" for i in range(14)], io.StringIO()
+    sheet.Sheet(names, [names], names[1:]).print(Console(file=out, width=100))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out.getvalue()
 
 
 def test_emulated_times_have_no_ratio() -> None:
