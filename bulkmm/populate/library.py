@@ -4,10 +4,10 @@
 import ctypes
 import mmap
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError
 
 BUILT = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
@@ -84,18 +84,16 @@ def populate(
 ) -> tuple[Report, str]:
     """Make a mapping resident; an exception of ``progress`` ends it and is raised.
 
-    Call it on the main thread: Ctrl-C ends it too. The text says what failed, or which
+    Call it on the main thread: signals end it too. The text says what failed, or which
     piece was slow.
     """
     library = _load()
     raised: list[BaseException] = []
 
-    def interrupted(*_: object) -> None:
-        raised.append(KeyboardInterrupt())
-
     def told(_context: object, done: int, _length: int) -> int:
         try:
-            progress(done)
+            with interruptible():
+                progress(done)
         except BaseException as error:  # noqa: BLE001 - not through C
             raised.append(error)
         return len(raised)
@@ -108,13 +106,10 @@ def populate(
         progress=_Progress(told),
     )
     report = Report(size=ctypes.sizeof(Report))
-    view = ctypes.c_char.from_buffer(mapping)
-    before = signal.signal(signal.SIGINT, interrupted)  # C could not raise it
-    try:
-        library.bmm_populate(ctypes.addressof(view), len(mapping), options, report)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    del view  # an exported view would keep the mapping open
+    # no view that is kept: it would keep the mapping open
+    address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+    with undisturbed() as interruptible:  # what a signal raises would be lost in C
+        library.bmm_populate(address, len(mapping), options, report)
     if raised:
         raise raised[0]
     line = ctypes.create_string_buffer(LINE)

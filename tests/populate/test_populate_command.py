@@ -140,7 +140,10 @@ def test_a_library_that_is_not_there(
     assert "bmm_populate" in run(shm / "f", "--size", "1M", code=3).stderr
 
 
-def test_an_interrupt_ends_it_and_takes_the_file_along(shm: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_takes_the_file_along(
+    shm: Path, how: signal.Signals
+) -> None:
     file = shm / "memory"
     child = subprocess.Popen(
         [*COMMAND, str(file), "--size", "3G", "--threads", "1"],
@@ -150,7 +153,7 @@ def test_an_interrupt_ends_it_and_takes_the_file_along(shm: Path) -> None:
     while not (file.exists() and held(file)):
         assert child.poll() is None
         time.sleep(0.005)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(how)
     _, said = child.communicate(timeout=30)
     assert child.returncode == 130
     assert said == "bulkmm: interrupted\n"
