@@ -17,6 +17,8 @@ OPTIONS = (
     "MEMORY_HOTPLUG",
     "SPARSEMEM_VMEMMAP",
     "PREEMPT_LAZY",
+    "KPROBE_EVENTS",
+    "HIST_TRIGGERS",
 )
 ZEROING = "INIT_ON_ALLOC_DEFAULT_ON"
 PATHS: dict[str, dict[str, Any]] = {
