@@ -17,11 +17,11 @@ import errno
 import mmap
 import os
 import platform
-import selectors
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -61,20 +61,16 @@ class Reserved:
 
     def take(self, shares: Iterable[Share]) -> Iterator[int]:
         """Reserve, each share in a process of its own; yield the pages so far."""
-        with selectors.DefaultSelector() as waiting:
-            for share in shares:
-                waiting.register(self._start(share), selectors.EVENT_READ)
-            while waiting.get_map():
-                for key, _ in waiting.select():
-                    said = os.read(key.fd, 4096)
-                    if not said:
-                        waiting.unregister(key.fd)
-                        os.close(key.fd)
-                    self.held += sum(said)
-                    yield self.held
+        told, tell = os.pipe()  # of all: it ends when the last process has closed it
+        with FileIO(told) as reports:
+            with FileIO(tell, "w"):
+                for share in shares:
+                    self._start(share, tell)
+            while said := reports.read(4096):
+                self.held += sum(said)
+                yield self.held
 
-    def _start(self, share: Share) -> int:
-        told, tell = os.pipe()
+    def _start(self, share: Share, tell: int) -> None:
         parent = os.getpid()
         with undisturbed():  # in the process, to its end: the parent decides
             if not (kid := os.fork()):
@@ -83,8 +79,6 @@ class Reserved:
                 finally:
                     os._exit(1)
             self.kids.append(kid)
-            os.close(tell)
-        return told
 
     def __exit__(self, *_: object) -> None:
         """End all processes: pages that are not persistent by now are freed."""
