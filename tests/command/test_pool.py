@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm pool`` on pools made of files; lab/guest/pool.sh has real ones."""
+"""``bulkmm pool`` on pools made of files, and on this machine's own."""
 
 import fcntl
 import json
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from commandlib import Command
 from fakekernel import Fake, pool
+from programs import completed
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
@@ -127,3 +130,28 @@ def test_no_permission(two: Fake, bulkmm: Command, tmp_path: Path) -> None:
     done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
     assert done.code == Exit.ENVIRONMENT
     assert json.dumps(str(tmp_path)).strip('"') in done.err
+
+
+@pytest.mark.skipif(
+    bool(os.geteuid()) or not Pool(Root(Path("/")), 2 * MIB).parts(),
+    reason="this machine has no pool that we may change",
+)
+@pytest.mark.parametrize("jobs", ["auto", "3"])
+def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
+    real = Pool(Root(Path("/")), 2 * MIB)
+
+    def counts() -> dict[int, int]:
+        return {part.node: part.persistent() for part in real.parts()}
+
+    def changed(how: str, *words: str) -> int:
+        argv = [sys.executable, "-m", "bulkmm.cli", "pool", how, "--page", "2M"]
+        return completed([*argv, "--size", "198M", *words], timeout=60).returncode
+
+    with Path("/run/lock/bulkmm-test-pool").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of all tests on this machine
+        before = counts()
+        assert changed("grow", "--jobs", jobs) == Exit.OK
+        assert sum(counts().values()) == sum(before.values()) + 99
+        assert real.read("surplus_hugepages") == 0
+        assert changed("shrink") == Exit.OK
+        assert counts() == before
