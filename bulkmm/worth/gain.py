@@ -3,7 +3,7 @@
 
 ratios.json is made from results/ by scripts/figures.py. Each scenario of "bench
 kernel" has the time and the bytes of the kernel's own code, and how many times
-faster the module is: 1 where that was not proven.
+faster the module is: 1 where its interval has 1 in it, or the control moved by more.
 """
 
 import json
@@ -21,7 +21,7 @@ from bulkmm.size import MIB, named
 from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
 if TYPE_CHECKING:
-    from bulkmm.results import Document
+    from bulkmm.results import Document, Ratio
 
 KEPT = Path(__file__).with_name("ratios.json")
 STOCK, OURS = "stock", ("bulkmm", "pte")
@@ -72,7 +72,7 @@ def of(document: "Document") -> Figures:
     stock = {r.scenario: r for r in document.results if r.variant == STOCK}
     return {
         _usual(one.scenario): Figure(
-            round(one.ratio, 2) if one.significant and not one.unstable else 1.0,
+            round(one.ratio, 2) if _sure(one) else 1.0,
             round(stock[one.scenario].median),
             stock[one.scenario].bytes,
         )
@@ -80,6 +80,12 @@ def of(document: "Document") -> Figures:
         if one.base == STOCK and one.variant in OURS
         if _usual(one.scenario) in SCENARIOS
     }
+
+
+def _sure(ratio: "Ratio") -> bool:
+    """Return whether it differs from 1, by itself: others do not matter here."""
+    low, high = ratio.ci95
+    return not (low <= 1 <= high or ratio.unstable)
 
 
 def _usual(scenario: str) -> str:
