@@ -237,15 +237,19 @@ def _of_kernel(
 
 
 def headlines(documents: list[Document]) -> Sheet:
-    """Return the rows of ``kernels`` that lead a page, by what people wait for."""
+    """Return the rows of ``kernels`` that lead a page, by what people wait for.
+
+    Times and ratios only, a column for each kernel.
+    """
     whole = kernels(documents, OURS[:2], CALCULATED)
-    rows = [
-        [what.format(*found.groups()), *cells]
-        for pattern, what in HEADLINES
-        for scenario, _, *cells in whole.rows
-        if (found := re.fullmatch(pattern, scenario))
-    ]
-    return Sheet(["on this CPU", *whole.headings[2:]], rows)
+    rows = []
+    for pattern, what in HEADLINES:
+        for scenario, _, *cells in whole.rows:
+            if found := re.fullmatch(pattern, scenario):
+                ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
+                pairs = zip(cells[::2], ratios, strict=True)
+                rows.append([what.format(*found.groups()), *map(", ".join, pairs)])
+    return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 
 def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:

@@ -157,10 +157,9 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     said = (
         f"{facts.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
-        f"processes. {table.LEGEND} Of limit: of the speed of the CPU's fastest stores "
-        "of the same bytes. ¹ Calculated from the GB/s of this CPU: one thread, and "
-        "nothing around it. Everything else is measured. "
-        "[Every figure](docs/figures.md)."
+        "processes, medians; ~ not proven, ! unstable. ¹ Calculated from the GB/s of "
+        "this CPU: one thread, and nothing around it. Everything else is measured. "
+        "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."
     )
     yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
 

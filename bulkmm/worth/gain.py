@@ -3,7 +3,8 @@
 
 ratios.json is made from results/ by scripts/figures.py: of each kind of calls, how many
 times faster the module is in the scenarios of "bench kernel" that stand for it (1 where
-that was not proven), and the rate of the kernel's own code in the last of them.
+its interval has 1 in it, or the control moved by more), and the rate of the kernel's
+own code in the last of them.
 """
 
 import json
@@ -21,7 +22,7 @@ from bulkmm.size import MIB, named
 from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
 if TYPE_CHECKING:
-    from bulkmm.results import Document
+    from bulkmm.results import Document, Ratio
 
 KEPT = Path(__file__).with_name("ratios.json")
 STOCK, OURS = "stock", ("bulkmm", "pte")
@@ -65,9 +66,7 @@ def of(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
     stock = {_usual(r.scenario): r for r in document.results if r.variant == STOCK}
     ratios = {
-        _usual(one.scenario): round(one.ratio, 2)
-        if one.significant and not one.unstable
-        else 1.0
+        _usual(one.scenario): round(one.ratio, 2) if _sure(one) else 1.0
         for one in document.ratios
         if one.base == STOCK and one.variant in OURS
     }
@@ -77,6 +76,12 @@ def of(document: "Document") -> Gains:
             rate = stock[had[-1]].bytes / stock[had[-1]].median
             found[kind] = Gain([ratios[name] for name in had], round(rate, 2))
     return found
+
+
+def _sure(ratio: "Ratio") -> bool:
+    """Return whether it differs from 1, by itself: others do not matter here."""
+    low, high = ratio.ci95
+    return not (low <= 1 <= high or ratio.unstable)
 
 
 def _usual(scenario: str) -> str:
