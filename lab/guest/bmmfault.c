@@ -13,6 +13,9 @@
  *
  * Where it is asked for, the work of faulting a batch in is counted, and of
  * freeing it.
+ *
+ * Hugetlb pages can be copied, moved, broken or given up before they are freed,
+ * which they always are full of the pattern.
  */
 #include <linux/kernel-page-flags.h>
 #include <sys/prctl.h>
@@ -21,14 +24,15 @@
 #include "guest.h"
 #include "measure.h"
 
-#define THP	   "/sys/kernel/mm/transparent_hugepage"
-#define PARENT	   0x1111111111111111UL /* what a fault stores */
-#define GRANULE	   16UL			/* bytes that share a memory tag */
-#define DIRT	   0xa5a5a5a5a5a5a5a5UL
-#define CHILD	   0x2222222222222222UL /* what a child stores to its copy */
-#define CHILD_WORD 7			/* where, in the last page */
-#define TAG	   5UL			/* what memory is tagged with */
-#define FLAG(name) (1UL << KPF_##name)	/* of /proc/kpageflags */
+#define THP	     "/sys/kernel/mm/transparent_hugepage"
+#define PARENT	     0x1111111111111111UL /* what a fault stores */
+#define GRANULE	     16UL		  /* bytes that share a memory tag */
+#define DIRT	     0xa5a5a5a5a5a5a5a5UL
+#define CHILD	     0x2222222222222222UL /* what a child stores to its copy */
+#define CHILD_WORD   7			  /* where, in the last page */
+#define TAG	     5UL		  /* what memory is tagged with */
+#define FLAG(name)   (1UL << KPF_##name)  /* of /proc/kpageflags */
+#define SOFT_OFFLINE 101		  /* MADV_SOFT_OFFLINE */
 
 /* What to do, by the command's options. */
 static struct work {
@@ -42,6 +46,7 @@ static struct work {
 	int faults_only; /* -f: neither check folios nor fill them */
 	int tagged;	 /* -m: memory has tags, to be cleared like the data */
 	int counted; /* -c: count the work; hugetlb pages are not reserved */
+	int apart; /* -k: by all ways, each batch in a process that may fail */
 } work = { .folios = 1, .batch = 1 };
 
 /* What was seen; shared with a child that proves its copy. */
@@ -299,8 +304,10 @@ enum {
  *	   itself, or fallocate() before it, has allocated already
  * @stores: leaves PARENT in each folio, in the touched page
  * @forks: a child checks the folios and stores to its copies
- * @populates: is MAP_POPULATE
+ * @flags: of mmap()
  * @threads: of the library
+ * @after: what becomes of the folios before they are freed
+ * @advice: that breaks a page then
  */
 struct way {
 	const char *name;
@@ -309,8 +316,10 @@ struct way {
 	int (*fault)(const struct way *way, char *at, uint64_t folios);
 	int stores;
 	int forks;
-	int populates;
+	int flags;
 	unsigned int threads;
+	void (*after)(const struct way *way, char *at, uint64_t bytes);
+	int advice;
 };
 
 static uint64_t touched_word(const struct way *way)
@@ -382,22 +391,155 @@ static int qemu(const struct way *way, char *at, uint64_t folios)
 	return 1;
 }
 
+/* From zeros. */
+static int uffd_copy(const struct way *way, char *at, uint64_t folios)
+{
+	int fd = userfaults(at, folios * work.bytes,
+			    UFFDIO_REGISTER_MODE_MISSING, 0);
+	char *zeros = mapped(work.bytes, MAP_PRIVATE, -1);
+
+	for (uint64_t i = 0; i < folios; i++) {
+		struct uffdio_copy copy = {
+			.dst = (uintptr_t)at + i * work.bytes,
+			.src = (uintptr_t)zeros,
+			.len = work.bytes,
+		};
+
+		IOCTL(fd, UFFDIO_COPY, &copy);
+	}
+	close(fd);
+	munmap(zeros, work.bytes);
+	return 1;
+}
+
+/* Reserves pages until it is killed. */
+static int hold(const struct way *way, char *at, uint64_t folios)
+{
+	pause();
+	return 0;
+}
+
+/* Folios that were given up are taken once more. */
+static void again(const struct way *way, char *at, uint64_t bytes)
+{
+	uint64_t folios = bytes / work.bytes;
+
+	touch(way, at, folios);
+	prove_batch(at, folios, touched_word(way), 1, 0);
+	fill(at, bytes / SMALL);
+}
+
+static void dontneed(const struct way *way, char *at, uint64_t bytes)
+{
+	if (madvise(at, bytes, MADV_DONTNEED))
+		err(1, "MADV_DONTNEED");
+	again(way, at, bytes);
+}
+
+static void punch(const struct way *way, char *at, uint64_t bytes)
+{
+	if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		      (off_t)bytes))
+		err(1, "hole");
+	again(way, at, bytes);
+	if (ftruncate(file, 0))
+		err(1, "truncate");
+}
+
+/* A private mapping of the file: its copies are never cleared. */
+static void copy_file(const struct way *way, char *at, uint64_t bytes)
+{
+	char *own = mapped(bytes, MAP_PRIVATE, file);
+
+	fill(own, bytes / SMALL);
+	munmap(own, bytes);
+}
+
+/* Another mapping of the file, in which minor faults are resolved. */
+static void uffd_continue(const struct way *way, char *at, uint64_t bytes)
+{
+	char *other = mapped(bytes, MAP_SHARED, file);
+	int fd = userfaults(other, bytes, UFFDIO_REGISTER_MODE_MINOR,
+			    UFFD_FEATURE_MINOR_HUGETLBFS);
+	struct uffdio_continue all = { .range = { (uintptr_t)other, bytes } };
+
+	IOCTL(fd, UFFDIO_CONTINUE, &all);
+	fill(other, bytes / SMALL);
+	close(fd);
+	munmap(other, bytes);
+}
+
+/* A pipe holds pages when nobody maps them any more. */
+static void pin(const struct way *way, char *at, uint64_t bytes)
+{
+	int pipes[2];
+
+	if (pipe(pipes))
+		err(1, "pipe");
+	for (uint64_t i = 0; i < 8 && i < bytes / work.bytes; i++) {
+		struct iovec one = { at + i * work.bytes, SMALL };
+
+		if (vmsplice(pipes[1], &one, 1, 0) < 0)
+			err(1, "vmsplice");
+	}
+	munmap(at, bytes);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Each page to the other node, if there is one, and back. */
+static void move(const struct way *way, char *at, uint64_t bytes)
+{
+	for (int node = 1; node >= 0; node--)
+		for (uint64_t i = 0; i < bytes; i += work.bytes) {
+			void *page = at + i;
+			int status;
+
+			syscall(SYS_move_pages, 0, 1UL, &page, &node, &status,
+				MPOL_MF_MOVE_ALL);
+		}
+}
+
+static void break_page(const struct way *way, char *at, uint64_t bytes)
+{
+	signal(SIGBUS, ignored);
+	if (madvise(at, SMALL, way->advice))
+		err(1, "madvise");
+	if (way->advice == SOFT_OFFLINE)
+		fill(at, bytes / SMALL);
+}
+
+#define TOUCHED	     .fault = touch, .stores = 1
+#define TOUCHED_FILE TOUCHED, .fd = DEMAND_FD
+
 static const struct way ways[] = {
-	{ "write-first", .page = 0, .fault = touch, .stores = 1 },
-	{ "write-middle", .page = 1, .fault = touch, .stores = 1 },
-	{ "write-last", .page = 2, .fault = touch, .stores = 1 },
+	{ "write-first", .page = 0, TOUCHED },
+	{ "write-middle", .page = 1, TOUCHED },
+	{ "write-last", .page = 2, TOUCHED },
 	{ "read", .page = 1, .fault = look },
 	{ "madv-populate", .fault = populate },
-	{ "map-populate", .populates = 1 },
-	{ "fork", .page = 1, .fault = touch, .stores = 1, .forks = 1 },
-	{ "memfd", .page = 1, .fd = DEMAND_FD, .fault = touch, .stores = 1 },
+	{ "map-populate", .flags = MAP_POPULATE },
+	{ "fork", .page = 1, TOUCHED, .forks = 1 },
+	{ "memfd", .page = 1, TOUCHED_FILE },
 	{ "fallocate", .fd = FALLOCATE },
 	/* what populate-guest and prezero-* compare */
-	{ "touch", .fault = touch, .stores = 1 },
+	{ "touch", TOUCHED },
 	{ "madvise", .fault = populate },
 	{ "bulkmm-1", .fault = library, .threads = 1 },
 	{ "bulkmm-2", .fault = library, .threads = 2 },
 	{ "qemu", .fd = DEMAND_FD, .fault = qemu },
+	/* what else becomes of hugetlb pages */
+	{ "noreserve", TOUCHED, .flags = MAP_NORESERVE },
+	{ "cow", TOUCHED_FILE, .after = copy_file },
+	{ "punch", TOUCHED_FILE, .after = punch },
+	{ "dontneed", TOUCHED, .after = dontneed },
+	{ "pinned", TOUCHED, .after = pin },
+	{ "move", TOUCHED, .after = move },
+	{ "copy", .fault = uffd_copy },
+	{ "continue", TOUCHED_FILE, .after = uffd_continue },
+	{ "soft-offline", TOUCHED, .after = break_page, .advice = SOFT_OFFLINE },
+	{ "broken", TOUCHED, .after = break_page, .advice = MADV_HWPOISON },
+	{ "reserve", .fd = DEMAND_FD, .fault = hold },
 };
 
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -447,7 +589,7 @@ static char *map_at(const struct way *way, char *at, uint64_t bytes)
 {
 	unsigned int size = (unsigned int)__builtin_ctzl(work.bytes)
 			    << MAP_HUGE_SHIFT;
-	int flags = MAP_FIXED | (way->populates ? MAP_POPULATE : 0);
+	int flags = MAP_FIXED | way->flags;
 
 	if (way->fd && !make_file(way, bytes, size))
 		return MAP_FAILED;
@@ -464,15 +606,16 @@ static char *map_at(const struct way *way, char *at, uint64_t bytes)
 /* Map a batch at an aligned address; MAP_FAILED if there is no room for it. */
 static char *map(const struct way *way, char *at, uint64_t bytes)
 {
-	int open_to_all = way->populates && !work.hugetlb;
+	int populates = way->flags & MAP_POPULATE;
+	int open_to_all = populates && !work.hugetlb;
 	char *got;
 
 	if (open_to_all)
 		policy("always");
-	if (way->populates)
+	if (populates)
 		begin();
 	got = map_at(way, at, bytes);
-	if (way->populates)
+	if (populates)
 		end();
 	if (open_to_all)
 		policy("madvise");
@@ -513,6 +656,8 @@ static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 	prove_batch(at, folios, touched_word(way), way->stores, way->forks);
 	fill(at, folios * work.bytes / SMALL);
 	tag(at, folios * work.bytes);
+	if (way->after)
+		way->after(way, at, folios * work.bytes);
 	return huge;
 }
 
@@ -565,6 +710,22 @@ static void run_long(const struct way *const *chosen, int n)
 }
 
 /*
+ * Faults folios in by all named ways in turn, until so many have been. A
+ * process for which the pool has too little is killed, or gives up.
+ */
+static void run_apart(const struct way *const *chosen, int n)
+{
+	for (int i = 0; seen->folios < work.folios; i = (i + 1) % n) {
+		if (!fork()) {
+			freopen("/dev/null", "w", stderr);
+			one_batch(chosen[i], work.batch, work.plant);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+/*
  * Dirties the kernel's free memory through small pages: they come from
  * everywhere, merge again when freed, and are never cleared by the function
  * whose calls are counted. Rests for most of the time: what is proven takes
@@ -586,27 +747,27 @@ static void dirty_for_ever(uint64_t bytes)
 /* [OPTION...] thp|hugetlb KIB WAY..., see struct work; returns 0 if it is not that. */
 static int options(int argc, char **argv)
 {
+	static uint64_t *const numbers[] = {
+		['n'] = &work.folios,
+		['b'] = &work.batch,
+		['t'] = &work.seconds,
+	};
+	static int *const flags[] = {
+		['p'] = &work.plant,  ['f'] = &work.faults_only,
+		['m'] = &work.tagged, ['c'] = &work.counted,
+		['k'] = &work.apart,
+	};
 	int option;
 
-	while ((option = getopt(argc, argv, "n:b:t:u:pfmc")) != -1) {
-		if (option == 'n')
-			work.folios = number(optarg);
-		else if (option == 'b')
-			work.batch = number(optarg);
-		else if (option == 't')
-			work.seconds = number(optarg);
-		else if (option == 'u')
-			work.until = optarg;
-		else if (option == 'p')
-			work.plant = 1;
-		else if (option == 'f')
-			work.faults_only = 1;
-		else if (option == 'm')
-			work.tagged = 1;
-		else if (option == 'c')
-			work.counted = 1;
-		else
+	while ((option = getopt(argc, argv, "n:b:t:u:pfmck")) != -1) {
+		if (option == '?')
 			return 0;
+		if (option == 'u')
+			work.until = optarg;
+		else if (optarg)
+			*numbers[option] = number(optarg);
+		else
+			*flags[option] = 1;
 	}
 	if (!work.batch || argc - optind < 3 || argc - optind - 2 > (int)WAYS)
 		return 0;
@@ -625,12 +786,14 @@ int main(int argc, char **argv)
 	if (!options(argc, argv))
 		errx(2,
 		     "usage: bmmfault dirty MIB, or [-n FOLIOS] [-b BATCH] "
-		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] [-c] thp|hugetlb KIB WAY...");
+		     "[-t SECONDS] [-u FILE] [-p|-f] [-m] [-c] [-k] thp|hugetlb KIB WAY...");
 	for (int i = optind + 2; i < argc; i++)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
 	if (work.seconds)
 		run_long(chosen, n);
+	else if (work.apart)
+		run_apart(chosen, n);
 	else
 		for (int i = 0; i < n; i++)
 			run_once(chosen[i]);

@@ -57,6 +57,7 @@ prezero_visit() {
 
 SMALL_POOL=$POOLS/hugepages-2048kB
 DIRT=0xa5a5a5a5a5a5a5a5
+TAKEN="write-first memfd fork cow punch dontneed pinned move copy continue"
 
 free_pages() {
 	cat "$SMALL_POOL/free_hugepages"
@@ -88,8 +89,12 @@ set_pool() {
 # pages that are ready are used in a way and freed dirty: WAY
 case_way() {
 	check "$1: ready" ready
-	SAID=$(bmmzero "$1" $(($(free_pages) / 2 * 2)) 2>&1)
-	check "$1: zero at first touch" [ "$? ${SAID#*wrong=}" = "0 0" ]
+	many=$(free_pages)
+	case $1 in # what needs as many again
+	fork | cow | move | soft-offline | broken) many=$((many / 2)) ;;
+	esac
+	SAID=$(bmmfault -n "$many" -b "$many" hugetlb 2048 "$1" 2>&1)
+	check "$1: zero at first touch" matches "$? $SAID" "^0 .* wrong=0 "
 	check "$1: zero afterwards" all_zero
 	check "$1: ready again" ready
 	check "$1: zero when ready" all_zero
@@ -111,8 +116,8 @@ come_back() {
 	report prezero-dirtied # this takes a while
 	pages=$(($(free_mib) * 3 / 8))
 	must_write "$SMALL_POOL/nr_overcommit_hugepages" $pages
-	must bmmzero noreserve $pages
-	WRONG=${SAID#*wrong=}
+	must resident $pages touch
+	WRONG=${SAID#* wrong=} WRONG=${WRONG%% *}
 	echo 0 >"$SMALL_POOL/nr_overcommit_hugepages"
 	set_pool "$many"
 }
@@ -141,7 +146,7 @@ case_demoted() {
 	must_write "$big/demote_size" 2M # that of arm64 can be others
 	must_write "$big/demote" 1
 	check "demoted: none known" [ "$(known)" = 0 ]
-	must bmmzero private $((kib / 2048))
+	must resident $((kib / 2048)) touch
 	set_pool 0
 	echo 1 >"$big/nr_hugepages"
 	case $kib-$(cat "$big/free_hugepages") in
@@ -249,7 +254,7 @@ case_refused() {
 		"2048 0 1 $PAGES"; do
 		check "zero: '$words' is refused" refused write "$PREZERO/zero" "$words"
 	done
-	bmmzero reserve "$PAGES" &
+	bmmfault -n "$PAGES" -b "$PAGES" hugetlb 2048 reserve &
 	holder=$!
 	await reads "$SMALL_POOL/resv_hugepages" "$PAGES"
 	check "zero: reserved pages are left" refused write "$PREZERO/zero" "2048 0 1 0"
@@ -296,7 +301,8 @@ case_symbols() {
 case_stale() {
 	check "stale: ready" ready
 	echo stale >"$PARAMETERS/fault"
-	must bmmzero fork "$(free_pages)"
+	many=$(($(free_pages) / 2))
+	must bmmfault -n $many -b $many hugetlb 2048 fork
 	check "stale: seen" refused all_zero
 	come_back stale
 	check "stale: seen in surplus pages" [ "$WRONG" -gt 0 ]
@@ -311,11 +317,9 @@ prezero_faults() {
 	KIND=hugetlb KIB=2048
 	set_pool "$1"
 	load prezero=on
-	for way in private shared fork cow punch dontneed pinned move copy continue; do
-		case_way $way
-	done
+	for way in $TAKEN; do case_way "$way"; done
 	must_write "$CLEAR/mode" auto
-	case_way private
+	case_way write-first
 	must_write "$CLEAR/mode" off
 	case_fillers
 	case_refused
@@ -328,7 +332,7 @@ prezero_faults() {
 	echo 1 2>/dev/null >/proc/sys/vm/hugetlb_optimize_vmemmap
 	set_pool 0
 	set_pool "$1"
-	for way in private fork; do case_way $way; done
+	for way in write-first fork; do case_way $way; done
 	case_resized
 	case_way soft-offline
 	case_way broken
@@ -342,7 +346,11 @@ prezero_stress() {
 	set_pool 96
 	state on prezero=on
 	[ "$2" = none ] || must_write "$PARAMETERS/fault" "$2"
-	for one in 1 2; do worker $one bmmzero churn $(($1 / 2)) 12; done
+	for one in 1 2; do
+		# shellcheck disable=SC2086 # words
+		worker $one bmmfault -k -n $(($1 / 2)) -b 12 hugetlb 2048 \
+			noreserve $TAKEN
+	done
 	turns=0
 	while working; do
 		fill_on 0 1
@@ -364,7 +372,7 @@ prezero_stress() {
 	check "the pool is exact" exact
 	for one in $SOAKERS; do
 		read -r code <"/tmp/worker.$one.code"
-		# shellcheck disable=SC2046 # "pages=... wrong=..."
+		# shellcheck disable=SC2046 # "folios=... wrong=..."
 		report prezero-churned code="$code" $(cat "/tmp/worker.$one.said")
 	done
 	report prezero-stress turns=$turns

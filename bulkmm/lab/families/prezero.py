@@ -175,13 +175,13 @@ class StressWork(work.Work):
 
     def checks(self, outcome: Outcome) -> list[Check]:
         churned = outcome.of("prezero-churned")
-        pages = sum(int(one.get("pages", 0)) for one in churned)
+        pages = sum(int(one.get("folios", 0)) for one in churned)
         wrong = sum(int(one.get("wrong", 1)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
         hits = state.served(outcome)["prezero"]
         return [
             *work.told(outcome),
-            Check("every page zero", not wrong, f"{wrong} of {pages} were not"),
+            Check("every page zero", not wrong, f"{wrong} words of {pages} pages not"),
             Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns"),
             Check("served meanwhile", hits * SERVED >= pages, f"{hits} not cleared"),
         ]
