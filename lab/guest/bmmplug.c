@@ -5,7 +5,6 @@
 #include "guest.h"
 #include "measure.h"
 
-#define BLOCKS	 "/sys/devices/system/memory/"
 #define PATIENCE 120000000000UL /* ns: two minutes */
 #define MANY	 65536		/* blocks: 8 TiB of the smallest */
 
@@ -129,48 +128,25 @@ static void timed_wait(char **word)
 	printf("%lu\n", now() - start);
 }
 
-/*
- * Counts the mapping's pages on the node. With get_mempolicy(): move_pages()
- * exists only with CONFIG_NUMA_MIGRATION.
- */
-static uint64_t pages_on(char *base, uint64_t bytes, int node)
+static uint64_t block_size(void)
 {
-	uint64_t on = 0;
-
-	for (uint64_t at = 0; at < bytes; at += SMALL) {
-		int where = -1;
-
-		if (syscall(SYS_get_mempolicy, &where, NULL, 0UL, base + at,
-			    MPOL_F_NODE | MPOL_F_ADDR))
-			err(1, "get_mempolicy");
-		on += where == node;
-	}
-	return on;
-}
-
-/* Notes the blocks that hold a mapping. */
-static void find_blocks(const char *base, uint64_t bytes, char *held)
-{
-	FILE *file = fopen(BLOCKS "block_size_bytes", "r");
-	uint64_t size, block;
+	FILE *file = fopen("/sys/devices/system/memory/block_size_bytes", "r");
+	uint64_t size;
 
 	if (!file || fscanf(file, "%lx", &size) != 1)
 		err(1, "block size");
 	fclose(file);
-	for (uint64_t at = 0; at < bytes; at += SMALL) {
-		block = pfn_of(base + at) * SMALL / size;
-		if (block >= MANY)
-			errx(1, "block %lu", block);
-		held[block] = 1;
-	}
+	return size;
 }
 
-static void take_turns(const char *held, const char *online)
+/* A block of another node is an error. */
+static void take_turns(const char *held, const char *node, const char *online)
 {
 	char block[64];
 
 	for (int i = 0; i < MANY; i++) {
-		snprintf(block, sizeof(block), BLOCKS "memory%d", i);
+		snprintf(block, sizeof(block),
+			 "/sys/devices/system/node/node%s/memory%d", node, i);
 		if (held[i] && !set_state(block, "offline") &&
 		    set_state(block, online))
 			errx(1, "block %d does not come back", i);
@@ -180,29 +156,34 @@ static void take_turns(const char *held, const char *online)
 /*
  * NODE MIB ONLINE: allocate so much of its memory, fill it with distinct words,
  * take each block that holds them offline, if the kernel does so, and online
- * again (as ONLINE), and check each word. Prints how many pages have left the
- * node; it is an error if one was not on it at first.
+ * again (as ONLINE), and check each word. Prints how many pages have moved; it
+ * is an error if one was not on the node at first.
  */
 static void use(char **word)
 {
-	int node = atoi(word[0]);
-	uint64_t bytes = number(word[1]) << 20;
+	uint64_t node = number(word[0]), bytes = number(word[1]) << 20;
+	uint64_t pages = bytes / SMALL, size = block_size(), moved = 0, bad;
+	uint64_t *was = mapped(pages * sizeof(*was), MAP_PRIVATE, -1);
 	char *base = mapped(bytes, MAP_PRIVATE, -1);
 	static char held[MANY];
-	uint64_t on, bad;
 
 	bound(base, bytes, MPOL_BIND, 1UL << node);
 	store((uint64_t *)base, bytes / 8, node, 0);
-	on = pages_on(base, bytes, node);
 	/* from here on it may migrate anywhere */
 	bound(base, bytes, MPOL_DEFAULT, 0);
-	find_blocks(base, bytes, held);
-	take_turns(held, word[2]);
+	for (uint64_t i = 0; i < pages; i++) {
+		was[i] = pfn_of(base + i * SMALL);
+		if (was[i] * SMALL / size >= MANY)
+			errx(1, "block %lu", was[i] * SMALL / size);
+		held[was[i] * SMALL / size] = 1;
+	}
+	take_turns(held, word[0], word[2]);
 	bad = differing((uint64_t *)base, bytes / 8, node, 0);
-	if (bad || on != bytes / SMALL)
-		errx(1, "%lu words differ, %lu of %lu pages", bad, on,
-		     bytes / SMALL);
-	printf("bytes=%lu moved=%lu\n", bytes, on - pages_on(base, bytes, node));
+	if (bad)
+		errx(1, "%lu words differ", bad);
+	for (uint64_t i = 0; i < pages; i++)
+		moved += pfn_of(base + i * SMALL) != was[i];
+	printf("bytes=%lu moved=%lu\n", bytes, moved);
 }
 
 int main(int argc, char **argv)
