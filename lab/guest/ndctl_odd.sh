@@ -21,35 +21,20 @@ odd_layout() {
 		# shellcheck disable=SC2046 # four words
 		set -- $(echo "$words" | tr , ' ')
 		must ndctl create-namespace -m "$1" -M "$2" -a "$3" -s "$4"
-		odd_place "$1" "$2" "$(json dev)" "$(json chardev)" >>/tmp/odd
+		find_device "$1"
+		odd_place "$2" >>/tmp/odd
 	done
 }
 
-# a field of ndctl's output in SAID
-json() {
-	echo "$SAID" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
-}
-
-# MODE MAP NAMESPACE CHARDEV
+# MAP
 odd_place() {
-	number=${3#namespace}
-	if [ "$1" = fsdax ]; then
-		driver=/sys/bus/nd/drivers/nd_pmem device=
-		for at in "$driver"/pfn"${number%.*}".*; do
-			[ "$(cat "$at/namespace")" = "$3" ] || continue
-			device=${at##*/} data=$at
-		done
-	else
-		driver=/sys/bus/dax/drivers/device_dax device=$4
-		data=/sys/bus/dax/devices/$4
-	fi
-	[ -n "$device" ] || fail "no $1 device of $3 came up"
-	read -r from <"$NVDIMMS/$3/resource"
-	read -r start <"$data/resource"
+	read -r from <"$NVDIMMS/$(json dev)/resource"
+	# shellcheck disable=SC2153 # by find_device
+	read -r start <"$DRIVER/$DEVICE/resource"
 	bytes=0
 	# after the namespace's superblock
-	[ "$2" = mem ] || bytes=$((start - from - 8192))
-	echo "$driver $device $((from + 8192)) $bytes $(middle "$data")"
+	[ "$1" = mem ] || bytes=$((start - from - 8192))
+	echo "$DRIVER $DEVICE $((from + 8192)) $bytes $(middle "$DRIVER/$DEVICE")"
 }
 
 # for each namespace run COMMAND with driver, device, from, bytes and pfn set

@@ -15,10 +15,9 @@ modules() {
 # make all persistent memory one namespace: MODE (fsdax or devdax) MAP (dev or mem)
 # ALIGN
 one_namespace() {
-	MODE=$1
 	ndctl destroy-namespace -f all >/dev/null 2>&1
 	must ndctl create-namespace -m "$1" -M "$2" -a "$3"
-	find_device
+	find_device "$1"
 }
 
 # likewise; this is also the device's first bring-up, which faults in the host's pages
@@ -46,15 +45,22 @@ private() {
 	unbind
 }
 
-# set DRIVER, DEVICE and NODE: driver directory, device and node to bind
+# a field of ndctl's output in SAID
+json() {
+	echo "$SAID" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
+}
+
+# set DRIVER, DEVICE and NODE: driver directory, device and node to bind, of the
+# namespace that ndctl has just made: MODE
 find_device() {
+	MODE=$1
 	if [ "$MODE" = fsdax ]; then
-		DRIVER=/sys/bus/nd/drivers/nd_pmem
-		for at in "$DRIVER"/pfn*; do DEVICE=${at##*/}; done
-		for at in "$DRIVER/$DEVICE"/block/*; do NODE=/dev/${at##*/}; done
+		DRIVER=/sys/bus/nd/drivers/nd_pmem NODE=/dev/$(json blockdev)
+		for at in "$DRIVER"/pfn*; do
+			reads "$at/namespace" "$(json dev)" && DEVICE=${at##*/}
+		done
 	else
-		DRIVER=/sys/bus/dax/drivers/device_dax
-		for at in "$DRIVER"/dax*; do DEVICE=${at##*/}; done
+		DRIVER=/sys/bus/dax/drivers/device_dax DEVICE=$(json chardev)
 		NODE=/dev/$DEVICE
 	fi
 	[ -e "$NODE" ] || fail "no $MODE device came up: $DEVICE $NODE"
