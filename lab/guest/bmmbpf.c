@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A BPF program at the entry of a kernel function (fentry), as observability
- * tools attach them: it counts calls. Its link and map are pinned in a BPF file
- * system; removing the two files detaches it.
+ * tools attach them. The kernel counts its runs, while kernel.bpf_stats_enabled
+ * is set. It and its link are pinned in a BPF file system; removing the two
+ * files detaches it.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
 
 #include "guest.h"
 
-#define BTF_FILE  "/sys/kernel/btf/vmlinux"
-#define BTF_MOST  (64UL << 20)
-#define MAP_VALUE 2 /* of the program's first instruction, an address */
+#define BTF_FILE "/sys/kernel/btf/vmlinux"
+#define BTF_MOST (64UL << 20)
 
 static int bpf(int command, union bpf_attr *attr, const char *what)
 {
@@ -64,33 +64,9 @@ static unsigned int find(const char *function)
 	errx(1, "%s: not in the BTF", function);
 }
 
-static int make_counter(void)
-{
-	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_ARRAY,
-		.key_size = 4,
-		.value_size = 8,
-		.max_entries = 1,
-	};
-
-	return bpf(BPF_MAP_CREATE, &attr, "a map");
-}
-
-static int load(unsigned int function, int counter)
+static int load(unsigned int function)
 {
 	struct bpf_insn code[] = {
-		{ .code = BPF_LD | BPF_DW | BPF_IMM,
-		  .dst_reg = BPF_REG_1,
-		  .src_reg = MAP_VALUE,
-		  .imm = counter },
-		{ 0 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K,
-		  .dst_reg = BPF_REG_2,
-		  .imm = 1 },
-		{ .code = BPF_STX | BPF_DW | BPF_ATOMIC,
-		  .dst_reg = BPF_REG_1,
-		  .src_reg = BPF_REG_2,
-		  .imm = BPF_ADD },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
@@ -113,46 +89,34 @@ static void pin(int fd, const char *name)
 	bpf(BPF_OBJ_PIN, &attr, name);
 }
 
-/* The file with the calls of a program that is pinned. */
-static const char *calls_of(const char *name)
-{
-	static char calls[256];
-
-	snprintf(calls, sizeof(calls), "%s-calls", name);
-	return calls;
-}
-
-/* FUNCTION PIN (it and PIN-calls are made) */
+/* FUNCTION LINK PROGRAM (the two files are made) */
 static void attach(char **word)
 {
 	union bpf_attr attr = { 0 };
-	int counter = make_counter();
+	int program = load(find(word[0]));
 
-	attr.raw_tracepoint.prog_fd = load(find(word[0]), counter);
+	attr.raw_tracepoint.prog_fd = (uint32_t)program;
 	pin(bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, "attach"), word[1]);
-	pin(counter, calls_of(word[1]));
+	pin(program, word[2]);
 }
 
 static void say_calls(char **word)
 {
-	uint32_t key = 0;
-	uint64_t value = 0;
-	union bpf_attr get = { .pathname = (uintptr_t)calls_of(word[0]) };
-	union bpf_attr look = {
-		.key = (uintptr_t)&key,
-		.value = (uintptr_t)&value,
-	};
+	struct bpf_prog_info about = { 0 };
+	union bpf_attr get = { .pathname = (uintptr_t)word[0] };
+	union bpf_attr ask = { .info = { .info_len = sizeof(about),
+					 .info = (uintptr_t)&about } };
 
-	look.map_fd = bpf(BPF_OBJ_GET, &get, word[0]);
-	bpf(BPF_MAP_LOOKUP_ELEM, &look, word[0]);
-	printf("%lu\n", value);
+	ask.info.bpf_fd = (uint32_t)bpf(BPF_OBJ_GET, &get, word[0]);
+	bpf(BPF_OBJ_GET_INFO_BY_FD, &ask, word[0]);
+	printf("%llu\n", about.run_cnt);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
-		{ "attach FUNCTION PIN", 2, 2, attach },
-		{ "calls PIN", 1, 1, say_calls },
+		{ "attach FUNCTION LINK PROGRAM", 3, 3, attach },
+		{ "calls PROGRAM", 1, 1, say_calls },
 	};
 
 	return RUN_ONE(commands, argc, argv);

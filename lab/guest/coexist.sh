@@ -27,7 +27,7 @@ user_begin() {
 		write "$TRACING/kprobe_events" "$letter:bmm $2" &&
 			write "$TRACING/events/kprobes/bmm/enable" 1
 		;;
-	fentry) bmmbpf attach "$2" $PIN ;;
+	fentry) bmmbpf attach "$2" $PIN $PIN-calls ;;
 	livepatch) insmod /lib/modules/bulkmm_livepatch.ko && transition ;;
 	esac
 }
@@ -64,7 +64,7 @@ user_calls() {
 	kprobe | kretprobe)
 		awk '$1 == "bmm" { print $2 }' "$TRACING/kprobe_profile"
 		;;
-	fentry) bmmbpf calls $PIN ;;
+	fentry) bmmbpf calls $PIN-calls ;;
 	livepatch) cat /sys/module/bulkmm_livepatch/parameters/calls ;;
 	none) echo 0 ;;
 	esac
@@ -149,7 +149,7 @@ coexist_everywhere() {
 		[ "$(echo "$hooked" | wc -l)" -gt 4 ]
 	for function in $hooked; do
 		check "$function hooked: fentry is refused" \
-			says_busy bmmbpf attach "$function" $PIN
+			says_busy user_begin fentry "$function"
 		check "$function hooked: kprobe attaches" \
 			user_begin kprobe "$function"
 		user_end kprobe
@@ -204,6 +204,7 @@ coexist_again() {
 # CASE...: kinds of users, everywhere, knob; kexec must come last
 coexist() {
 	mount -t bpf bpf /sys/fs/bpf
+	must_write /proc/sys/kernel/bpf_stats_enabled 1
 	folios hugetlb 2048 $FOLIOS
 	if grep -qw $AGAIN /proc/cmdline; then
 		coexist_again

@@ -41,7 +41,7 @@ storm_user() {
 }
 
 storm_bpf() {
-	bmmbpf attach set_zone_contiguous "$PIN" || return 1
+	user_begin fentry set_zone_contiguous || return 1
 	storm_pause
 	rm "$PIN" "$PIN-calls"
 }
