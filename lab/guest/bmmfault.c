@@ -38,7 +38,7 @@
 static struct work {
 	int hugetlb;
 	uint64_t bytes;	   /* of a folio */
-	uint64_t folios;   /* -n: in all */
+	uint64_t folios;   /* -n: in all, by all ways in turn */
 	uint64_t batch;	   /* -b: folios at once */
 	uint64_t seconds;  /* -t: run this long, failures allowed, */
 	const char *until; /* -u: and until this file exists, or NULL */
@@ -46,7 +46,7 @@ static struct work {
 	int faults_only; /* -f: neither check folios nor fill them */
 	int tagged;	 /* -m: memory has tags, to be cleared like the data */
 	int counted; /* -c: count the work; hugetlb pages are not reserved */
-	int apart; /* -k: by all ways, each batch in a process that may fail */
+	int apart; /* -k: each batch in a process of its own, which may fail */
 } work = { .folios = 1, .batch = 1 };
 
 /* What was seen; shared with a child that proves its copy. */
@@ -289,19 +289,13 @@ static void prove_batch(char *at, uint64_t folios, uint64_t touched, int stored,
 	prove_all(at, folios, both, stored);
 }
 
-enum {
-	NO_FD,
-	DEMAND_FD,
-	FALLOCATE
-};
-
 /*
  * struct way - a way to fault folios in
  * @name: on the command line
  * @page: which page is touched first: 0 the first, 1 the middle, 2 the last
- * @fd:   maps a descriptor of hugetlb memory
+ * @of_file: maps a file of hugetlb memory
  * @fault: faults a batch in; 0 if the kernel has no memory for it. NULL: mmap()
- *	   itself, or fallocate() before it, has allocated already
+ *	   itself, or fallocate() of the file before it, has allocated already
  * @stores: leaves PARENT in each folio, in the touched page
  * @forks: a child checks the folios and stores to its copies
  * @flags: of mmap()
@@ -312,7 +306,7 @@ enum {
 struct way {
 	const char *name;
 	int page;
-	int fd;
+	int of_file;
 	int (*fault)(const struct way *way, char *at, uint64_t folios);
 	int stores;
 	int forks;
@@ -510,7 +504,7 @@ static void break_page(const struct way *way, char *at, uint64_t bytes)
 }
 
 #define TOUCHED	     .fault = touch, .stores = 1
-#define TOUCHED_FILE TOUCHED, .fd = DEMAND_FD
+#define TOUCHED_FILE TOUCHED, .of_file = 1
 
 static const struct way ways[] = {
 	{ "write-first", .page = 0, TOUCHED },
@@ -521,13 +515,13 @@ static const struct way ways[] = {
 	{ "map-populate", .flags = MAP_POPULATE },
 	{ "fork", .page = 1, TOUCHED, .forks = 1 },
 	{ "memfd", .page = 1, TOUCHED_FILE },
-	{ "fallocate", .fd = FALLOCATE },
+	{ "fallocate", .of_file = 1 },
 	/* what populate-guest and prezero-* compare */
 	{ "touch", TOUCHED },
 	{ "madvise", .fault = populate },
 	{ "bulkmm-1", .fault = library, .threads = 1 },
 	{ "bulkmm-2", .fault = library, .threads = 2 },
-	{ "qemu", .fd = DEMAND_FD, .fault = qemu },
+	{ "qemu", .of_file = 1, .fault = qemu },
 	/* what else becomes of hugetlb pages */
 	{ "noreserve", TOUCHED, .flags = MAP_NORESERVE },
 	{ "cow", TOUCHED_FILE, .after = copy_file },
@@ -539,7 +533,7 @@ static const struct way ways[] = {
 	{ "continue", TOUCHED_FILE, .after = uffd_continue },
 	{ "soft-offline", TOUCHED, .after = break_page, .advice = SOFT_OFFLINE },
 	{ "broken", TOUCHED, .after = break_page, .advice = MADV_HWPOISON },
-	{ "reserve", .fd = DEMAND_FD, .fault = hold },
+	{ "reserve", .of_file = 1, .fault = hold },
 };
 
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -547,7 +541,7 @@ static const struct way ways[] = {
 static const struct way *way_named(const char *name)
 {
 	for (const struct way *way = ways; way < ways + WAYS; way++)
-		if (!strcmp(way->name, name) && (work.hugetlb || !way->fd))
+		if (!strcmp(way->name, name) && (work.hugetlb || !way->of_file))
 			return way;
 	errx(1, "no way %s", name);
 }
@@ -576,7 +570,7 @@ static void policy(const char *word)
 static int make_file(const struct way *way, uint64_t bytes, unsigned int size)
 {
 	file = memfd_of(bytes, MFD_HUGETLB | size);
-	if (way->fd != FALLOCATE)
+	if (way->fault)
 		return 1;
 	begin();
 	if (fallocate(file, 0, 0, (off_t)bytes))
@@ -591,9 +585,9 @@ static char *map_at(const struct way *way, char *at, uint64_t bytes)
 			    << MAP_HUGE_SHIFT;
 	int flags = MAP_FIXED | way->flags;
 
-	if (way->fd && !make_file(way, bytes, size))
+	if (way->of_file && !make_file(way, bytes, size))
 		return MAP_FAILED;
-	if (way->fd)
+	if (way->of_file)
 		flags |= MAP_SHARED;
 	else
 		flags |= MAP_PRIVATE | MAP_ANONYMOUS |
@@ -641,7 +635,7 @@ static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 		return 0;
 	if (work.counted)
 		seen->faults += faults_of_writes(at, folios * work.bytes);
-	if (way->fd && !way->stores) /* there, and not mapped yet */
+	if (way->of_file && !way->stores) /* there, and not mapped yet */
 		look(way, at, folios);
 	huge = huge_ones(at, folios);
 	if (huge != folios && !work.seconds)
@@ -682,46 +676,38 @@ static uint64_t one_batch(const struct way *way, uint64_t folios, int plant)
 	return proved;
 }
 
-/* Faults a number of folios in by one way. */
-static void run_once(const struct way *way)
-{
-	for (uint64_t left = work.folios; left;) {
-		uint64_t n = left < work.batch ? left : work.batch;
-
-		left -= n;
-		one_batch(way, n, work.plant && !left);
-	}
-}
-
-/* Time is up, and the awaited file exists. */
 static int over(uint64_t end)
 {
+	if (!work.seconds)
+		return seen->folios >= work.folios;
 	return now() >= end && (!work.until || !access(work.until, F_OK));
 }
 
-/* Faults folios in by all named ways in turn, until time is up. */
-static void run_long(const struct way *const *chosen, int n)
+/* A process for which the pool has too little is killed, or gives up. */
+static void one_batch_apart(const struct way *way, uint64_t folios, int plant)
+{
+	if (!fork()) {
+		freopen("/dev/null", "w", stderr);
+		one_batch(way, folios, plant);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+/* Faults folios in by all named ways in turn, a batch at a time. */
+static void run(const struct way *const *chosen, int n)
 {
 	uint64_t end = now() + work.seconds * 1000000000UL;
 
-	for (int i = 0; !over(end); i = (i + 1) % n)
-		if (!one_batch(chosen[i], work.batch, work.plant))
-			usleep(1000);
-}
+	for (int i = 0; !over(end); i = (i + 1) % n) {
+		uint64_t left = work.folios - seen->folios;
+		int last = !work.seconds && left <= work.batch;
+		uint64_t folios = last ? left : work.batch;
 
-/*
- * Faults folios in by all named ways in turn, until so many have been. A
- * process for which the pool has too little is killed, or gives up.
- */
-static void run_apart(const struct way *const *chosen, int n)
-{
-	for (int i = 0; seen->folios < work.folios; i = (i + 1) % n) {
-		if (!fork()) {
-			freopen("/dev/null", "w", stderr);
-			one_batch(chosen[i], work.batch, work.plant);
-			_exit(0);
-		}
-		wait(NULL);
+		if (work.apart)
+			one_batch_apart(chosen[i], folios, work.plant && last);
+		else if (!one_batch(chosen[i], folios, work.plant && last))
+			usleep(1000);
 	}
 }
 
@@ -790,13 +776,7 @@ int main(int argc, char **argv)
 	for (int i = optind + 2; i < argc; i++)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
-	if (work.seconds)
-		run_long(chosen, n);
-	else if (work.apart)
-		run_apart(chosen, n);
-	else
-		for (int i = 0; i < n; i++)
-			run_once(chosen[i]);
+	run(chosen, n);
 	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
 	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
 	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
