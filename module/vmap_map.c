@@ -226,8 +226,7 @@ static bool vmap_group_fits(const struct bmm_mapping *map, const pte_t *pte,
 static bool vmap_line_fits(const pte_t *pte, unsigned long nr)
 {
 	return nr >= AT_ONCE &&
-	       (BMM_GROUP == 1 ||
-		IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte)));
+	       IS_ALIGNED((unsigned long)pte, AT_ONCE * sizeof(*pte));
 }
 
 /* @nr is a constant, here and below. */
@@ -255,13 +254,10 @@ static __always_inline bool vmap_set(pte_t *pte, pteval_t value, unsigned int nr
 	return true;
 }
 
-/*
- * Sets @nr entries to consecutive pages from @pfn on, the first of them to
- * @value; fewer if one is in use.
- */
-static unsigned long vmap_set_run(struct bmm_mapping *map, pte_t *pte,
-				  unsigned long pfn, pteval_t value,
-				  unsigned long nr)
+/* vmap_set_run() where there are groups. */
+static unsigned long vmap_set_groups(struct bmm_mapping *map, pte_t *pte,
+				     unsigned long pfn, pteval_t value,
+				     unsigned long nr)
 {
 	unsigned long i, n;
 	bool set;
@@ -282,6 +278,29 @@ static unsigned long vmap_set_run(struct bmm_mapping *map, pte_t *pte,
 		if (!set)
 			break;
 	}
+	return i;
+}
+
+/*
+ * Sets @nr entries to consecutive pages from @pfn on, the first of them to
+ * @value; fewer if one is in use. Without groups, two loops with nothing else
+ * in them: one loop for all takes 7 % longer (Emerald Rapids).
+ */
+static __always_inline unsigned long vmap_set_run(struct bmm_mapping *map,
+						  pte_t *pte, unsigned long pfn,
+						  pteval_t value,
+						  unsigned long nr)
+{
+	unsigned long i;
+
+	if (BMM_GROUP > 1)
+		return vmap_set_groups(map, pte, pfn, value, nr);
+	for (i = 0; i + AT_ONCE <= nr; i += AT_ONCE)
+		if (!vmap_set(pte + i, value + i * PAGE_SIZE, AT_ONCE))
+			return i;
+	for (; i < nr; i++)
+		if (!vmap_set(pte + i, value + i * PAGE_SIZE, 1))
+			return i;
 	return i;
 }
 
@@ -325,16 +344,32 @@ static unsigned long vmap_fill_scattered(struct bmm_mapping *map, pte_t *pte,
 	return AT_ONCE;
 }
 
-/* How many pages form one run, in steps of AT_ONCE. */
+/*
+ * How many pages form one run, in steps of AT_ONCE if there are as many; 0 if
+ * the first AT_ONCE do not.
+ */
 static unsigned long vmap_run(struct page **pages, unsigned long nr)
 {
 	struct page *page = pages[0];
 	unsigned long n = 0;
 
+	if (unlikely(nr < AT_ONCE)) {
+		while (n < nr && pages[n] == page + n)
+			n++;
+		return n;
+	}
 	nr = min(nr, (unsigned long)PAGES_PER_SUBSECTION);
 	while (n + AT_ONCE <= nr && bmm_vmap_follow(pages + n, page + n))
 		n += AT_ONCE;
 	return n;
+}
+
+/* How many of @nr entries to fill next: up to where a line may begin. */
+static unsigned long vmap_next(const pte_t *pte, unsigned long nr)
+{
+	unsigned long odd = -((unsigned long)pte / sizeof(*pte)) % AT_ONCE;
+
+	return BMM_GROUP > 1 && odd ? min(nr, odd) : nr;
 }
 
 /*
@@ -348,9 +383,7 @@ static unsigned long vmap_fill_pages(struct bmm_mapping *map, pte_t *pte,
 	unsigned long i, n, run;
 
 	for (i = 0; i < nr; i += n) {
-		run = vmap_line_fits(pte + i, nr - i) ?
-			      vmap_run(pages + i, nr - i) :
-			      1;
+		run = vmap_run(pages + i, vmap_next(pte + i, nr - i));
 		if (run)
 			n = vmap_fill_run(map, pte + i, pages[i], run);
 		else
