@@ -43,7 +43,6 @@ static struct bmm_calls calls_of(enum bmm_op op, unsigned int class)
 	/* Evicting memory for samples of their own would take 3 ms more. */
 	if (!large)
 		calls.longer = &calibrations[op][6 + class % 2];
-
 	return calls;
 }
 

@@ -214,7 +214,8 @@ def markdown(rows: Iterable[Row], offered: int) -> list[str]:
     rows = sorted(rows, key=lambda row: age(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
-    return [f"CPU: {cpus}. {summary(rows, offered)}", "", *lines, *_updates(rows), ""]
+    said = [f"CPU: {cpus}.", summary(rows, offered)]
+    return [*said, "", *lines, *_updates(rows), ""]
 
 
 def _updates(rows: Iterable[Row]) -> list[str]:
