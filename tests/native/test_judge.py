@@ -133,6 +133,23 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     assert "bulkmm-streaming:clzero 0." in line
 
 
+@pytest.mark.parametrize(("plain", "ratios"), [(60, []), (40, [0.894])])
+def test_a_pick_is_judged_by_all_uses(plain: int, ratios: list[float]) -> None:
+    """What loses more cold than it wins hot is not missed."""
+    cold, hot = {"rep": 100, "plain": 200}, {"rep": 100, "plain": plain}
+    times = {
+        f"copy-64k{use}": arms(
+            bulkmm_cached=each["rep"],
+            **{f"bulkmm_cached__{name}": ns for name, ns in each.items()},
+        )
+        for use, each in (("", cold), ("-again", hot))
+    }
+    found = document((subjects.COPY, times))
+    (held,) = (o for o in goals.outcomes(found) if o.goal.what.startswith("selection"))
+    assert [r.ratio for r in held.missed] == pytest.approx(ratios, 0.02)
+    assert [r.scenario for r in held.ratios] == ["copy-64k"]
+
+
 @pytest.mark.parametrize(("clzero", "lines"), [(490, 0), (400, 1)])
 def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> None:
     found = cleared(
