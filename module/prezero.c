@@ -103,12 +103,18 @@ static bool fill_drops(const struct folio *folio)
 	return true;
 }
 
-/* Drops the only reference, and returns whether that reached the hook. */
+/*
+ * Drops our reference, and returns whether that reached the hook. If it is not
+ * the last one, the page is not ours to announce: whoever has that returns it,
+ * others may use it, and return it here before we look again.
+ */
 static bool fill_drop(struct folio *folio)
 {
 	guard(preempt)();
+	if (!folio_put_testzero(folio))
+		return false;
 	this_cpu_write(dropped, folio);
-	folio_put(folio);
+	__folio_put(folio);
 	return !this_cpu_xchg(dropped, NULL);
 }
 
@@ -330,6 +336,7 @@ void bmm_prezero_handler(struct hstate *h, struct folio *folio)
 void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 				bool adjust_surplus)
 {
+	fill_drops(folio); /* whoever returns it next is not our filler */
 	if (bmm_known_any(huge_page_order(h), folio_nid(folio)))
 		prezero_forget(folio, huge_page_order(h));
 	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);

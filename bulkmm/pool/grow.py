@@ -13,7 +13,7 @@ from typing import Any
 from bulkmm import files
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
-from bulkmm.pool.pools import TOTAL, NodeChange, Pool, cpus, meminfo
+from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.size import KIB, MIB
 
@@ -51,7 +51,7 @@ def _restore(
     """Undo what was noted; lent: by node, the pages before and how many more."""
     for node, (before, pages) in (lent or {}).items():
         part = replace(pool, node=int(node))
-        part.write(TOTAL, max(before, part.persistent() - pages))
+        part.set_persistent(max(before, part.persistent() - pages))
     if nr_overcommit_hugepages is not None:
         pool.write(OVERCOMMIT, nr_overcommit_hugepages)
 
@@ -95,17 +95,16 @@ def grow(
                         for pages in held.take(shares):
                             had = max(pages - spare, 0)
                             progress(had)
-                # 6.1 takes what is surplus on other nodes for pages that stay, and
-                # adds as many (set_max_huge_pages(), mm/hugetlb.c): no surplus first
+                # 6.1 would add what is surplus on other nodes: none of ours first
                 if (made := pool.read("surplus_hugepages") - surplus) > 0:
-                    pool.write(TOTAL, pool.persistent() + made)
+                    pool.set_persistent(pool.persistent() + made)
                 for part, pages in wanted.items():
-                    part.write(TOTAL, before[part] + pages)
+                    part.set_persistent(before[part] + pages)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
             for part, pages in before.items():
-                part.write(TOTAL, pages)
+                part.set_persistent(pages)
             if isinstance(error, KeyboardInterrupt):
                 said = f"interrupted with {had} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{said}: the pool is as it was") from error

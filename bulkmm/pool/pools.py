@@ -116,6 +116,16 @@ class Pool:
         """Return the pages that stay: what a write to nr_hugepages sets."""
         return self.read(TOTAL) - self.read("surplus_hugepages")
 
+    def set_persistent(self, pages: int) -> None:
+        """Set how many pages stay, or as many as the kernel can."""
+        self.write(TOTAL, pages)
+        # for a node 6.1 takes what is surplus on others for pages that stay, and adds
+        # as many (set_max_huge_pages(), mm/hugetlb.c)
+        surplus = "surplus_hugepages"
+        elsewhere = replace(self, node=ALL).read(surplus) - self.read(surplus)
+        if elsewhere > 0 and self.persistent() == pages + elsewhere:
+            self.write(TOTAL, max(pages - elsewhere, 0))
+
     def zeroed(self) -> int:
         """Return the free pages that are known to be zero."""
         if self.node == ALL:

@@ -17,7 +17,6 @@ from bulkmm.pool import grow as growing
 from bulkmm.pool import zero as zeroing
 from bulkmm.pool.pools import (
     NODES,
-    TOTAL,
     NodeChange,
     Pool,
     PoolRecord,
@@ -125,7 +124,7 @@ def shrink(args: argparse.Namespace) -> int:
         before = {part: part.persistent() for part in wanted}
         with undisturbed():
             for part, pages in wanted.items():
-                part.write(TOTAL, before[part] - pages)
+                part.set_persistent(before[part] - pages)
         changes = []
         for part, pages in wanted.items():
             done = before[part] - part.persistent()

@@ -16,7 +16,7 @@ from programs import completed
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 from bulkmm.pool import reserve
-from bulkmm.pool.pools import Pool
+from bulkmm.pool.pools import TOTAL, Pool
 
 MIB = 1 << 20
 
@@ -112,6 +112,23 @@ def test_signals_leave_no_pool_half_changed(
     assert [part.persistent() for part in held.parts()] == [left, left]
     assert held.read("nr_overcommit_hugepages") == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(("word", "left"), [("grow", 11), ("shrink", 9)])
+def test_surplus_pages_of_other_nodes_on_6_1(
+    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch, word: str, left: int
+) -> None:
+    """Whose kernel adds node 1's two to what is written for node 0."""
+    write = Pool.write
+
+    def added(self: Pool, name: str, value: int) -> None:
+        write(self, name, value + 2 * (name == TOTAL and self.node == 0))
+
+    monkeypatch.setattr(Pool, "write", added)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    done = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
+    assert done.code == Exit.OK, done.err
+    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
 
 
 def test_two_at_once(two: Fake, bulkmm: Command) -> None:
