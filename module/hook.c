@@ -80,6 +80,16 @@ static int hook_check_ftrace(unsigned long site)
 	return err;
 }
 
+/* The same, when a lack of memory is no answer. */
+static bool hook_ftrace_dead(unsigned long site)
+{
+	int err;
+
+	while ((err = hook_check_ftrace(site)) == -ENOMEM)
+		ssleep(1);
+	return err;
+}
+
 /*
  * Whether kernel.ftrace_enabled is set. What is registered while it is 0 (6.1,
  * 6.12; 7.3's ftrace_enable_sysctl() refuses that) is not patched, and when
@@ -154,7 +164,8 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 	return 0;
 put:
 	hook_wait_walkers();
-	module_put(THIS_MODULE);
+	if (err != -ENODEV) /* ftrace_startup(): it may have patched the site */
+		module_put(THIS_MODULE);
 reset:
 	hook_reset_ops(&hook->ops);
 	return err == -ENODEV ? -ESHUTDOWN : err;
@@ -227,17 +238,16 @@ static void hook_set_stuck(struct bmm_hook *hook)
  */
 void bmm_hook_unregister(struct bmm_hook *hook)
 {
-	int err;
+	unsigned long trampoline = (unsigned long)hook->trampoline;
 
 	/*
-	 * Unregistering corrupts the ops before it fails. Only a lack of memory
-	 * passes.
+	 * Unregistering corrupts the ops before it fails: ask before. It
+	 * succeeds although ftrace shut down before it came to the site
+	 * (ftrace_replace_code(), 6.1 to 7.3), which calls on: ask after.
 	 */
-	while ((err = hook_check_ftrace(hook->site)) == -ENOMEM)
-		ssleep(1);
-	if (err ||
-	    unregister_ftrace_direct(&hook->ops,
-				     (unsigned long)hook->trampoline, false))
+	if (hook_ftrace_dead(hook->site) ||
+	    unregister_ftrace_direct(&hook->ops, trampoline, false) ||
+	    hook_ftrace_dead(hook->site))
 		hook_set_stuck(hook);
 }
 

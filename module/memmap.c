@@ -122,16 +122,14 @@ static int memmap_survey(struct bringup *b, unsigned long nr_pages)
 			  b->start_pfn;
 	if (b->end <= b->pfn)
 		return FALLBACK_INVALID;
-	if (b->end - b->pfn < READ_ONCE(memmap_min_pages))
-		return FALLBACK_SMALL;
-
 	b->order = b->pgmap->vmemmap_shift;
 	b->units = (b->end - b->pfn) >> b->order;
 	b->geometry.record = sizeof(struct page);
 	b->geometry.records = memmap_unit_records(b, b->pfn);
 	b->geometry.stride = sizeof(struct page) << b->order;
 	memmap_divide(b);
-	if (b->units < MEMMAP_WORTH * (b->learn + b->last))
+	if (b->end - b->pfn < READ_ONCE(memmap_min_pages) ||
+	    b->units < MEMMAP_WORTH * (b->learn + b->last))
 		return FALLBACK_SMALL;
 	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
 	    !memmap_sections_agree(b))
