@@ -141,12 +141,13 @@ def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
         # a copy's source has its place there, too
         cache = lib.bmm_host_llc() // (2 if op == Op.COPY else 1) or most
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
-        assert lib.bmm_streams_from[op] == cache
-        assert lib.bmm_streams_from[streaming] == most
+        assert lib.bmm_streams_above[op] == cache
+        assert lib.bmm_streams_above[streaming] == most
         if cache != most:
-            assert listed(op, cache) == listed(streaming, cache)
+            assert listed(op, cache + 1) == listed(streaming, cache + 1)
         assert lib.bmm_backend_select(op, b"generic", 7) == 0
-        assert lib.bmm_streams_from[op] == most
+        assert lib.bmm_streams_above[op] == most
+        assert listed(op, most) == listed(op, 1 << 20)
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
 
 
