@@ -298,16 +298,22 @@ size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
 {
 	struct bmm_text text = { .buf = buf, .size = size };
 	unsigned int class;
+	size_t above;
 
-	if ((unsigned int)op < BMM_OPS)
-		for (class = 0; class < BMM_CLASSES; class += step_of(op)) {
-			const struct bmm_backend *found = bmm_get(
-				&bmm_selections[op][class]);
+	begin();
+	for (class = 0; (unsigned int)op < BMM_OPS && class < BMM_CLASSES;
+	     class += step_of(op)) {
+		const struct bmm_backend *found = bmm_get(
+			&bmm_selections[op][class]);
 
-			found = found ? found : bmm_select(op, class);
-			bmm_text_add(&text, class ? "," : "");
-			bmm_text_add(&text, found->name);
-		}
+		found = found ? found : bmm_select(op, class);
+		bmm_text_add(&text, class ? "," : "");
+		bmm_text_add(&text, found->name);
+		/* One that is forced does not stream: the name alone says so. */
+		above = bmm_get(&bmm_streams_above[op]);
+		if (above != streams_above(op, false))
+			break;
+	}
 	bmm_text_end(&text);
 	return text.len;
 }
