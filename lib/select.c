@@ -210,6 +210,13 @@ static bool calibrate_alone(enum bmm_op op)
 	return true;
 }
 
+/* A measurement that a fork or a signal interrupts is given up in the end. */
+static void await(enum bmm_op op)
+{
+	while (!calibrate_alone(op)) {
+	}
+}
+
 /**
  * bmm_select() - the backend for a call, if none was selected before
  * @op:    the operation, below BMM_OPS
@@ -244,8 +251,7 @@ void bmm_measure(void)
 	int op;
 
 	for (op = 0; op < (int)BMM_OPS; op++)
-		while (!calibrate_alone((enum bmm_op)op)) {
-		}
+		await((enum bmm_op)op);
 }
 
 /**
@@ -284,7 +290,7 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 
 /**
  * bmm_backend_selection() - the selection of an operation as text
- * @op:   the operation; measured now if it was not
+ * @op:   the operation; measured now if it was not, whichever thread measures
  * @buf:  result, a name, or one for each class of calls, such as
  *        "generic,avx512,avx512,rep-b": for bmm_backend_select() or the
  *        operation's variable in another process on the same kind of CPU, which
@@ -300,7 +306,8 @@ size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
 	unsigned int class;
 	size_t above;
 
-	begin();
+	if ((unsigned int)op < BMM_OPS)
+		await(op);
 	for (class = 0; (unsigned int)op < BMM_OPS && class < BMM_CLASSES;
 	     class += step_of(op)) {
 		const struct bmm_backend *found = bmm_get(

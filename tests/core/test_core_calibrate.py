@@ -67,6 +67,12 @@ def test_short_calls_are_judged_by_cold_long_ones_too(op: Op) -> None:
     assert set(measured) == {best}
 
 
+def test_a_selection_is_what_is_measured_meanwhile() -> None:
+    costs = [*("1000" for _ in candidates(Op.COPY)[1:]), "700"]
+    line, asked = run("calibrate", "ask", str(int(Op.COPY)), *costs)
+    assert asked == line
+
+
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
     for op, line in zip(Op, run("calibrate", "still"), strict=True):
         first, skewed = candidates(op)[0], candidates(op, skewed=True)[0]
