@@ -29,8 +29,8 @@ static inline unsigned int bmm_class(size_t len, uintptr_t skew)
 /* NULL: not calibrated. A row fills a cache line. */
 extern const struct bmm_backend *bmm_selections[BMM_OPS][BMM_CLASSES];
 
-/* Bytes from which a cached operation streams: nothing could be left there. */
-extern size_t bmm_streams_from[BMM_OPS];
+/* Bytes above which a cached operation streams: nothing could be left there. */
+extern size_t bmm_streams_above[BMM_OPS];
 
 const struct bmm_backend *bmm_select(enum bmm_op op, unsigned int class);
 
@@ -47,7 +47,7 @@ static inline const struct bmm_backend *bmm_selected(enum bmm_op op, size_t len,
 /* The operation that serves a call, once a backend was selected for it. */
 static inline enum bmm_op bmm_serves(enum bmm_op op, size_t len)
 {
-	if (len < bmm_get(&bmm_streams_from[op]))
+	if (len <= bmm_get(&bmm_streams_above[op]))
 		return op;
 	return op == BMM_CLEAR ? BMM_CLEAR_STREAMING : BMM_COPY_STREAMING;
 }

@@ -16,7 +16,7 @@ const struct bmm_backend *bmm_selections[BMM_OPS][BMM_CLASSES];
 
 #define UNSET (SIZE_MAX - 1)
 
-size_t bmm_streams_from[BMM_OPS] = { [0 ... BMM_OPS - 1] = UNSET };
+size_t bmm_streams_above[BMM_OPS] = { [0 ... BMM_OPS - 1] = UNSET };
 
 static struct bmm_calibration calibrations[BMM_OPS][BMM_CLASSES];
 static char buffer[BMM_CALIBRATE_BYTES] __attribute__((__aligned__(4096)));
@@ -103,7 +103,7 @@ static int parse(enum bmm_op op, const char *text, size_t len,
  * Above the size of the cache, where the source of a copy has its place, too;
  * never if one backend is forced for all calls.
  */
-static size_t streams_from(enum bmm_op op, bool forced)
+static size_t streams_above(enum bmm_op op, bool forced)
 {
 	size_t cache = forced || bmm_op_streams(op) ? 0 : bmm_host_llc();
 
@@ -126,9 +126,9 @@ static void begin_op(enum bmm_op op)
 	const char *text = setting(op);
 	const struct bmm_backend *row[BMM_CLASSES];
 	int nr = parse(op, text, strlen(text), row), class;
-	size_t unset = UNSET, size = streams_from(op, nr == 1);
+	size_t unset = UNSET, size = streams_above(op, nr == 1);
 
-	__atomic_compare_exchange_n(&bmm_streams_from[op], &unset, size, false,
+	__atomic_compare_exchange_n(&bmm_streams_above[op], &unset, size, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	for (class = 0; nr > 0 && class < (int)BMM_CLASSES; class++)
 		settle(&bmm_selections[op][class], row[class]);
@@ -210,6 +210,13 @@ static bool calibrate_alone(enum bmm_op op)
 	return true;
 }
 
+/* A measurement that a fork or a signal interrupts is given up in the end. */
+static void await(enum bmm_op op)
+{
+	while (!calibrate_alone(op)) {
+	}
+}
+
 /**
  * bmm_select() - the backend for a call, if none was selected before
  * @op:    the operation, below BMM_OPS
@@ -244,8 +251,7 @@ void bmm_measure(void)
 	int op;
 
 	for (op = 0; op < (int)BMM_OPS; op++)
-		while (!calibrate_alone((enum bmm_op)op)) {
-		}
+		await((enum bmm_op)op);
 }
 
 /**
@@ -273,7 +279,7 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 	nr = parse(op, name, len, row);
 	if (nr < 0)
 		return -BMM_EINVAL;
-	bmm_set(&bmm_streams_from[op], streams_from(op, nr == 1));
+	bmm_set(&bmm_streams_above[op], streams_above(op, nr == 1));
 	for (class = 0; class < BMM_CLASSES; class++) {
 		for (k = 0; k < BMM_CANDIDATES; k++)
 			bmm_set(&calibrations[op][class].rate[k], 0);
@@ -284,7 +290,7 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 
 /**
  * bmm_backend_selection() - the selection of an operation as text
- * @op:   the operation; measured now if it was not
+ * @op:   the operation; measured now if it was not, whichever thread measures
  * @buf:  result, a name, or one for each class of calls, such as
  *        "generic,avx512,avx512,rep-b": for bmm_backend_select() or the
  *        operation's variable in another process on the same kind of CPU, which
@@ -298,16 +304,23 @@ size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
 {
 	struct bmm_text text = { .buf = buf, .size = size };
 	unsigned int class;
+	size_t above;
 
 	if ((unsigned int)op < BMM_OPS)
-		for (class = 0; class < BMM_CLASSES; class += step_of(op)) {
-			const struct bmm_backend *found = bmm_get(
-				&bmm_selections[op][class]);
+		await(op);
+	for (class = 0; (unsigned int)op < BMM_OPS && class < BMM_CLASSES;
+	     class += step_of(op)) {
+		const struct bmm_backend *found = bmm_get(
+			&bmm_selections[op][class]);
 
-			found = found ? found : bmm_select(op, class);
-			bmm_text_add(&text, class ? "," : "");
-			bmm_text_add(&text, found->name);
-		}
+		found = found ? found : bmm_select(op, class);
+		bmm_text_add(&text, class ? "," : "");
+		bmm_text_add(&text, found->name);
+		/* One that is forced does not stream: the name alone says so. */
+		above = bmm_get(&bmm_streams_above[op]);
+		if (above != streams_above(op, false))
+			break;
+	}
 	bmm_text_end(&text);
 	return text.len;
 }

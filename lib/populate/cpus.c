@@ -15,7 +15,6 @@
 
 #include "populate.h"
 
-#define MODE_BIND  2 /* as in <linux/mempolicy.h> */
 #define FLAG_ADDR  2UL
 #define NODES_PASS (NODES_MAX + 1) /* the kernel subtracts one */
 
@@ -193,29 +192,39 @@ static long get_policy(int *mode, struct nodes *nodes, const void *addr)
  * @addr:  an address in it
  * @nodes: result: from the mapping's policy, else from the thread's, else the
  *         node that the thread runs on
+ *
+ * Return: the latter, if there is no policy at all; else -1.
  */
-void nodes_of(const void *addr, struct nodes *nodes)
+int nodes_of(const void *addr, struct nodes *nodes)
 {
 	unsigned int node;
+	bool local;
 	int mode;
 
-	if (!get_policy(&mode, nodes, addr) && SET_COUNT(nodes))
-		return;
-	if (!get_policy(&mode, nodes, NULL) && SET_COUNT(nodes))
-		return;
+	if (get_policy(&mode, nodes, addr))
+		mode = MODE_DEFAULT;
+	else if (SET_COUNT(nodes))
+		return -1;
+	/* MPOL_LOCAL has no nodes, and precedes the thread's policy. */
+	local = mode != MODE_DEFAULT;
+	if (!local && !get_policy(&mode, nodes, NULL) && SET_COUNT(nodes))
+		return -1;
 	memset(nodes, 0, sizeof(*nodes));
-	if (!syscall(SYS_getcpu, NULL, &node, NULL))
-		SET_ADD(nodes, node);
+	if (syscall(SYS_getcpu, NULL, &node, NULL))
+		return -1;
+	SET_ADD(nodes, node);
+	return local ? -1 : (int)node;
 }
 
 /**
- * policy_bind() - allocate this thread's new pages from one node
+ * policy_set() - allocate this thread's new pages from one node
+ * @mode:   MODE_BIND, or MODE_PREFERRED
  * @node:   the node
  * @before: result: the old policy, for policy_restore(); may be NULL
  *
  * Return: 0, or a negative error number.
  */
-int policy_bind(unsigned int node, struct policy *before)
+int policy_set(int mode, unsigned int node, struct policy *before)
 {
 	struct nodes nodes = { 0 };
 
@@ -224,7 +233,7 @@ int policy_bind(unsigned int node, struct policy *before)
 	SET_ADD(&nodes, node);
 	if (before && get_policy(&before->mode, &before->nodes, NULL))
 		return -errno;
-	return syscall(SYS_set_mempolicy, MODE_BIND, nodes.bits,
+	return syscall(SYS_set_mempolicy, mode, nodes.bits,
 		       (unsigned long)NODES_PASS) ?
 		       -errno :
 		       0;

@@ -147,8 +147,8 @@ static void *thread(void *arg)
 	struct cpus before;
 
 	touch_stack();
-	if (crew->on_node)
-		policy_bind(crew->options.node, NULL);
+	if (crew->mode)
+		policy_set(crew->mode, (unsigned int)crew->node, NULL);
 	crew_settle(crew, start->id, &before);
 	while (work_once(crew, start->id))
 		;

@@ -36,6 +36,9 @@ static unsigned int spread(struct crew *crew)
 			crew->home[i] = crew->home[i % nr];
 		crew->bound = nr;
 	}
+	/* Where threads of other nodes help, the caller's is not theirs. */
+	if (!crew->on_node && crew->node >= 0 && SET_COUNT(&crew->nodes) > 1)
+		crew->mode = MODE_PREFERRED;
 	nr = cpus_allowed(&crew->allowed);
 	cpus = crew->allowed;
 	if (crew->bound)
@@ -103,18 +106,18 @@ static int run_there(struct crew *crew)
 	struct policy policy;
 	struct cpus before;
 	bool bound;
-	int error;
+	int error = 0;
 
-	if (crew->on_node) {
-		error = policy_bind(crew->options.node, &policy);
-		if (error)
-			return error;
-	}
+	if (crew->mode)
+		error = policy_set(crew->mode, (unsigned int)crew->node,
+				   &policy);
+	if (error && crew->on_node)
+		return error;
 	bound = crew_settle(crew, 0, &before);
 	crew_run(crew);
 	if (bound)
 		cpus_bind(&before);
-	if (crew->on_node)
+	if (crew->mode && !error)
 		policy_restore(&policy);
 	return 0;
 }
@@ -188,6 +191,8 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 	if (!crew)
 		return refuse(report, addr, -ENOMEM, BMM_CAUSE_MEMORY);
 	crew->on_node = taken.flags & BMM_ON_NODE;
+	crew->mode = crew->on_node ? MODE_BIND : MODE_DEFAULT;
+	crew->node = crew->on_node ? (int)taken.node : -1;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = what(crew, report);
 	crew_free(crew);

@@ -80,14 +80,18 @@ size_t kernel_text(const char *path, char *text, size_t size);
 
 bool nodes_several(void);
 bool nodes_online(unsigned int node);
-void nodes_of(const void *addr, struct nodes *nodes);
+int nodes_of(const void *addr, struct nodes *nodes);
 
 struct policy {
 	struct nodes nodes;
 	int mode;
 };
 
-int policy_bind(unsigned int node, struct policy *before);
+#define MODE_DEFAULT   0 /* as in <linux/mempolicy.h> */
+#define MODE_PREFERRED 1
+#define MODE_BIND      2
+
+int policy_set(int mode, unsigned int node, struct policy *before);
 void policy_restore(const struct policy *before);
 
 /* grow.c: how many threads help */
@@ -158,6 +162,8 @@ struct crew {
 	struct cpus allowed;		/* the caller's, before it is bound */
 	unsigned int home[THREADS_MAX]; /* node of each thread, if several */
 	bool bound, on_node;
+	int mode;     /* the policy of the threads; 0: the caller's */
+	int node;     /* its node; -1: no page is without a policy */
 	size_t stack; /* bytes of a thread's stack */
 
 	/* everything below is protected by the lock */

@@ -46,6 +46,7 @@ void share_segments(struct crew *crew, struct maps *maps)
 	struct segment one = { 0 };
 	uintptr_t at = crew->start;
 	unsigned int i;
+	int here;
 
 	crew->segments_nr = 0;
 	while (at < crew->end && map_find(maps, at, cheap, &one.map) &&
@@ -53,8 +54,9 @@ void share_segments(struct crew *crew, struct maps *maps)
 		one.next = one.map.start > at ? one.map.start : at;
 		if (crew->on_node)
 			SET_ADD(&one.nodes, crew->options.node);
-		else if (crew->bound)
-			nodes_of((void *)one.next, &one.nodes);
+		else if (crew->bound &&
+			 (here = nodes_of((void *)one.next, &one.nodes)) >= 0)
+			crew->node = here;
 		add_segment(crew, &one);
 		at = one.map.end;
 	}

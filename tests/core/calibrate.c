@@ -8,6 +8,7 @@
  *				   is close behind the destination
  *	calibrate long OP NS...    only calls of BMM_CALIBRATE_EXTENT bytes take
  *				   so long, all others the same
+ *	calibrate ask OP NS...     as long, and a thread asks meanwhile
  *	calibrate still            the clock stands still
  *	calibrate old              without CLFLUSHOPT
  *	calibrate threads          64 threads come at once
@@ -155,6 +156,22 @@ static void use_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+static char asked[200];
+static pthread_t asker;
+
+static void *ask(void *arg)
+{
+	bmm_backend_selection(op, asked, sizeof(asked));
+	return arg;
+}
+
+/* Long enough for an answer that does not wait. */
+static void ask_meanwhile(void)
+{
+	pthread_create(&asker, NULL, ask, NULL);
+	usleep(50000);
+}
+
 static void use_costs(int nr, char **words)
 {
 	struct bmm_calls calls = { .len = BMM_CALIBRATE_EXTENT,
@@ -175,6 +192,10 @@ static void use_costs(int nr, char **words)
 	if (only_long) {
 		bmm_backend_selection(op, list, sizeof(list));
 		puts(list);
+		if (asker) {
+			pthread_join(asker, NULL);
+			puts(asked);
+		}
 		return;
 	}
 	bmm_calibrate(&calls, buffer, &made);
@@ -190,7 +211,8 @@ int main(int argc, char **argv)
 	still = !strcmp(how, "still");
 	old = !strcmp(how, "old");
 	close_hurts = !strcmp(how, "close");
-	only_long = !strcmp(how, "long");
+	in_sample = strcmp(how, "ask") ? NULL : ask_meanwhile;
+	only_long = !strcmp(how, "long") || in_sample;
 	if ((close_hurts || only_long || !strcmp(how, "costs")) && argc > 2) {
 		use_costs(argc - 2, argv + 2);
 		return 0;

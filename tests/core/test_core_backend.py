@@ -103,6 +103,10 @@ def test_a_name_forces_its_operation_at_every_size_and_no_other(op: Op) -> None:
     for name in backend_names(op):
         assert core().bmm_backend_select(op, name.encode(), len(name)) == 0
         assert set(selection(op)) == {name}
+        above = core().bmm_streams_above[op]
+        text = ",".join(selection(op)).encode()
+        assert core().bmm_backend_select(op, text, len(text)) == 0
+        assert core().bmm_streams_above[op] == above
         for other in set(Op) - {op}:
             assert selected(other) == ffi.NULL
 

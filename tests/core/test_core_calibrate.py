@@ -67,6 +67,12 @@ def test_short_calls_are_judged_by_cold_long_ones_too(op: Op) -> None:
     assert set(measured) == {best}
 
 
+def test_a_selection_is_what_is_measured_meanwhile() -> None:
+    costs = [*("1000" for _ in candidates(Op.COPY)[1:]), "700"]
+    line, asked = run("calibrate", "ask", str(int(Op.COPY)), *costs)
+    assert asked == line
+
+
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
     for op, line in zip(Op, run("calibrate", "still"), strict=True):
         first, skewed = candidates(op)[0], candidates(op, skewed=True)[0]
@@ -141,12 +147,13 @@ def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
         # a copy's source has its place there, too
         cache = lib.bmm_host_llc() // (2 if op == Op.COPY else 1) or most
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
-        assert lib.bmm_streams_from[op] == cache
-        assert lib.bmm_streams_from[streaming] == most
+        assert lib.bmm_streams_above[op] == cache
+        assert lib.bmm_streams_above[streaming] == most
         if cache != most:
-            assert listed(op, cache) == listed(streaming, cache)
+            assert listed(op, cache + 1) == listed(streaming, cache + 1)
         assert lib.bmm_backend_select(op, b"generic", 7) == 0
-        assert lib.bmm_streams_from[op] == most
+        assert lib.bmm_streams_above[op] == most
+        assert listed(op, most) == listed(op, 1 << 20)
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
 
 

@@ -46,6 +46,8 @@ extern uintptr_t stall_at;
 extern unsigned int advised;   /* calls that populate */
 extern unsigned int looked;    /* entries of pagemap that were read */
 extern bool nodes_made;	       /* several nodes; there are none but the real */
+extern bool first_local;       /* memory of the first one has no policy */
+extern unsigned int strays;    /* calls by threads that prefer no node */
 extern uintptr_t second_node;  /* where its memory begins; SIZE_MAX: in turn */
 extern unsigned int ran[2][2]; /* calls for a node's memory on a node's CPU */
 extern unsigned int bound;     /* calls that bind a thread to CPUs */

@@ -19,7 +19,8 @@ long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
 unsigned int advised, looked, bound;
-bool nodes_made;
+bool nodes_made, first_local;
+unsigned int strays;
 uintptr_t second_node;
 unsigned int ran[2][2];
 pid_t locker;
@@ -44,6 +45,10 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 /* Node N has CPU N alone; both have memory, in turn or halves of it. */
 static void say_nodes(unsigned long *nodes, uintptr_t addr)
 {
+	if (first_local && addr < second_node) {
+		*nodes = 0;
+		return;
+	}
 	*nodes = second_node == SIZE_MAX ? 3 : 1 + (addr >= second_node);
 }
 
@@ -63,7 +68,11 @@ int __wrap_open64(const char *path, int flags, ...)
 static void note_cpu(uintptr_t addr)
 {
 	uint64_t cpus[16] = { 0 };
+	int mode = 0;
 
+	__real_syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL);
+	if (mode != MODE_PREFERRED)
+		__atomic_add_fetch(&strays, 1, __ATOMIC_RELAXED);
 	__real_sched_getaffinity(0, sizeof(cpus), (cpu_set_t *)cpus);
 	if (cpus[0] == 1 || cpus[0] == 2)
 		__atomic_add_fetch(&ran[addr >= second_node][cpus[0] - 1], 1,
@@ -97,6 +106,7 @@ long __wrap_syscall(long nr, ...)
 		arg[i] = va_arg(args, long);
 	va_end(args);
 	if (nr == SYS_get_mempolicy && second_node) {
+		*(int *)arg[0] = MODE_DEFAULT;
 		say_nodes((unsigned long *)arg[1], (uintptr_t)arg[3]);
 		return 0;
 	}

@@ -191,6 +191,22 @@ CASE(halves_of_nodes, HERE)
 	check(ran[0][0] && ran[1][1]);
 }
 
+/* Memory that has no policy comes from the caller's node, whoever helps. */
+CASE(a_half_without_a_policy, HERE)
+{
+	size_t len = 256 * MIB;
+	char *p = anonymous(len);
+	int mode = -1;
+
+	check(!madvise(p, len / 2, MADV_DONTDUMP));
+	second_node = (uintptr_t)p + len / 2;
+	first_local = true;
+	two_nodes(p, len);
+	check(advised && !strays);
+	__real_syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL);
+	check(mode == MODE_DEFAULT);
+}
+
 CASE(interleaved_nodes, HERE)
 {
 	size_t len = 256 * MIB;
