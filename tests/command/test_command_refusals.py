@@ -20,6 +20,7 @@ from bulkmm.results import Document
 TABLE = """
 stat                                 | 2 | unknown command stat: did you mean status?
 status --jsn                         | 2 | unknown option --jsn: did you mean --json?
+status -j                            | 2 | unknown option -j: there are -h, --help,
 status --format q                    | 2 | unknown --format q: there are text, json, pro
 status nothing                       | 2 | unknown path nothing: there are clear, later,
 status --format prometheus --json    | 2 | --json and --format prometheus differ: give o
