@@ -19,7 +19,7 @@ from bulkmm.lab.commands import page
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kernels, kinds, pins, root
-from bulkmm.lab.paths import locked
+from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
@@ -76,6 +76,9 @@ def every(args: argparse.Namespace) -> int:
     """Run the cells of the matrix in turn; show and keep their results."""
     chosen = _chosen(args)
     need_places(args)
+    # or each run would fail, and the page say so of each
+    need_sources()
+    run.need_root()
     if args.newest:
         chosen = _newer(chosen)
         if not chosen:
@@ -109,7 +112,6 @@ def _chosen(args: argparse.Namespace) -> list[Cell]:
 
 def _newer(cells: list[Cell]) -> list[Cell]:
     """Return the cells on the archive's newest releases, without those pinned."""
-    run.need_root()
     progress, newer = Progress(), {}
     with locked(progress) as cache:
         made = root.ensure(cache, progress)
