@@ -205,6 +205,13 @@ def test_child_out_of_time_is_killed() -> None:
         child.run(["sh", "-c", "kill -HUP $$"], 60)
 
 
+def test_what_failed_is_the_program_and_not_what_started_it() -> None:
+    with pytest.raises(child.ChildError, match=r"^make failed with code 2: "):
+        child.run([*child.TIED, "make", "-C", "/none"], 60)
+    argv = Root(Path("/root-1")).enter(["apt-get", "update"])
+    assert str(child.ChildError(argv, 100, "E: no")).startswith("apt-get failed")
+
+
 def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (
