@@ -107,7 +107,7 @@ install: module
 # A build directory of its own: the prefix is built in.
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 install-lib: build
-	@test -d build/install || meson setup build/install >/dev/null
+	@test -e build/install/meson-private/coredata.dat || meson setup build/install >/dev/null
 	@meson configure build/install --prefix=$(abspath $(PREFIX))
 	@meson compile -C build/install >build/install.log || \
 		{ cat build/install.log >&2; exit 1; }
