@@ -106,7 +106,7 @@ def _chosen(args: argparse.Namespace) -> list[Cell]:
     every = checked() if args.debug else cells(wanted, quick=args.quick)
     found = [cell for cell in every if pattern(args.only).search(cell.name)]
     if not found:
-        raise UsageError(f"--only {args.only}: in no name, as {every[0].name} is one")
+        raise UsageError(f"--only {args.only} is in no name, such as {every[0].name}")
     return found
 
 
