@@ -99,7 +99,7 @@ def on(args: argparse.Namespace) -> int:
     if args.persist and not args.dry_run:
         file = root.at(FILE)
         file.parent.mkdir(parents=True, exist_ok=True)
-        files.write(file, conf, "what the module is loaded with")
+        files.write(file, conf, "the file of options")
     return _show(args, [*changes, *kept])
 
 
