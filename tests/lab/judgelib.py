@@ -84,6 +84,7 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     ("clear-latency", on("late"), on(late_samples=0), "sampled"),
     ("clear-latency", on("traced"), on(unit=8192), "tracepoint"),
     ("clear-latency 6.12", on("bound"), on(latency_us=0), "longest unit ("),
+    ("clear-latency 6.12", on("bound"), GONE, "all that was asked"),
     # mappings
     (VMAP, on("checked", arm="off"), on(large=1), "arrays mapped as the model says (r"),
     (VMAP, on(label="planted", arm="off"), on(wrong=0), "a wrong page is seen (off)"),
