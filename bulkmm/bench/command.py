@@ -27,6 +27,9 @@ BACKEND = f"--backend NAME  force bulkmm to use this backend\n{COMMON}"
 COMMANDS = f"""
 bench: : WHAT
     measure natively on this machine
+    example: all --quick -o a.json
+    Measure in processes on this CPU, without a virtual machine and with nothing loaded:
+    the core and its peers, the ways to populate, and the own code of stock kernels.
 
 bench memmap: bench.run:bench
     time the ways to initialise the struct pages of a device
