@@ -36,7 +36,7 @@ LACKING = "the kernel {kernel} lacks what Debian's own has"
 # pages of this size are there if they are reserved at boot, where one is left whole
 GIB_PAGE = "hugepagesz=1G hugepages=1"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
-WHOLE = "all that was asked for was reported"
+WHOLE = "every requested step was reported"
 
 
 class Measure(NamedTuple):
