@@ -32,7 +32,7 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
         return "kvm"
     if asked:
         raise BulkmmError(f"KVM cannot be used here: {problem}")
-    progress.note(f"accelerator: TCG, for KVM cannot be used here: {problem}")
+    progress.note(f"accelerator: TCG, because KVM cannot be used here: {problem}")
     return "tcg"
 
 

@@ -120,7 +120,7 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
         files.write(remembered, text, "a note of the cache")
     if kernel.release != (pinned or kernel.release):
         progress.note(
-            f"kernel {pinned} is pinned, but the archive has it no longer: "
+            f"kernel {pinned} is pinned, but the archive no longer has it: "
             f"{kernel.release} instead"
         )
     return kernel

@@ -203,7 +203,7 @@ def _make(
         (part / "var/lib/bulkmm").mkdir(parents=True)
         has = Root(part).run(INSTALLED)
     if root.suite == SUITE and (gone := pins.gone(has)):
-        progress.note(f"pinned, but the archive has them no longer: {gone}")
+        progress.note(f"pinned, but the archive no longer has them: {gone}")
 
 
 def _reason(error: child.ChildError) -> str:
