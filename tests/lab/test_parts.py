@@ -212,6 +212,13 @@ def test_what_failed_is_the_program_and_not_what_started_it() -> None:
     assert str(child.ChildError(argv, 100, "E: no")).startswith("apt-get failed")
 
 
+def test_the_reason_why_there_is_no_root_is_the_cause() -> None:
+    said = "W: no sandbox\nErr:1 http://m InRelease\nE: m: refused\nE: Some files"
+    assert root._reason(child.ChildError(["mmdebstrap"], 100, said)) == "m: refused"
+    late = root._reason(child.ChildError(["mmdebstrap"], None, said))
+    assert late.startswith("mmdebstrap ran out of time")
+
+
 def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (

@@ -207,6 +207,6 @@ def _make(
 
 
 def _reason(error: child.ChildError) -> str:
-    """Return the first complaint of apt or mmdebstrap."""
-    said = re.findall(r"^(?:E|Err|W): *(.+)$", error.output, re.MULTILINE)
-    return said[0] if said else str(error)
+    """Return the first error of apt or mmdebstrap: it has the cause, unlike "Err:"."""
+    said = re.findall(r"^E: *(.+)$", error.output, re.MULTILINE)
+    return said[0] if said and not error.timed_out else str(error)
