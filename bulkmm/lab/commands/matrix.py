@@ -6,6 +6,7 @@ A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,7 +91,8 @@ def every(args: argparse.Namespace) -> int:
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
-            page.write(args.output, [*sheet(lines).markdown(), note, ""])
+            said = textwrap.wrap(note, page.WIDTH)
+            page.write(args.output, [*sheet(lines).markdown(), *said, ""])
     sheet(lines).print()
     print(note)
     print(summary(lines))
