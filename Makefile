@@ -37,7 +37,7 @@ demo: build
 	.venv/bin/bulkmm lab run pmem-fsdax-100g -o out/demo-guest.json || code=$$?; \
 	[ $$code -le 1 ] || exit $$code; \
 	.venv/bin/bulkmm report out/demo-native.json out/demo-guest.json \
-		-o out/demo.html; exit $$code
+		-o out/demo.html || code=$$?; exit $$code
 
 test:
 	@scripts/test -m "not release"
@@ -66,18 +66,21 @@ figures: build
 		mv build/part $$folder/populate.json
 	@.venv/bin/python scripts/figures.py
 
+# The first run builds these kernels: ten CPU minutes each.
+LAB_DEBUG = .venv/bin/bulkmm lab matrix --debug --resume --json-dir out/lab-debug \
+	-o docs/debug-kernels.md
+
+# Without $(MAKE), for which "make -n" would run all of it.
 lab: build
 	@mkdir -p out
 	@.venv/bin/bulkmm lab matrix --resume --json-dir out/lab \
 		-o out/lab.md; code=$$?; \
-	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html; \
-	$(MAKE) lab-debug || code=$$?; exit $$code
+	.venv/bin/bulkmm report out/lab/*.json -o out/lab.html || code=$$?; \
+	$(LAB_DEBUG) || code=$$?; exit $$code
 
-# The first run builds these kernels: ten CPU minutes each.
 lab-debug: build
 	@mkdir -p out
-	@.venv/bin/bulkmm lab matrix --debug --resume --json-dir out/lab-debug \
-		-o docs/debug-kernels.md
+	@$(LAB_DEBUG)
 
 # Once a week: stable updates break things before anybody pins them.
 newest: build
@@ -104,7 +107,7 @@ install: module
 # A build directory of its own: the prefix is built in.
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 install-lib: build
-	@test -d build/install || meson setup build/install >/dev/null
+	@test -e build/install/meson-private/coredata.dat || meson setup build/install >/dev/null
 	@meson configure build/install --prefix=$(abspath $(PREFIX))
 	@meson compile -C build/install >build/install.log || \
 		{ cat build/install.log >&2; exit 1; }

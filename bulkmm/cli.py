@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         found, rest = super().parse_known_args(args, namespace)
         known = [word for one in self._actions for word in one.option_strings]
         for word in rest:
-            if word.startswith("--"):
+            if len(word) > 1 and word.startswith("-"):
                 self.error(str(unknown("option", word.partition("=")[0], known)))
             apart = {*known} & {*args[: args.index(word)]} and not self._subparsers
             if apart and not word.startswith("-"):

@@ -54,7 +54,9 @@ def need_place(file: Path | None, what: str) -> None:
         return
     special = _is_special(file)
     place = file if special else _real(file).parent
-    if file.is_dir() or not (special or place.is_dir()):
+    if file.is_dir():
+        raise _refusal(file, what, "it is a directory")
+    if not (special or place.is_dir()):
         raise _refusal(file, what, "no such directory")
     rights = os.W_OK if special else os.W_OK | os.X_OK
     if not os.access(place, rights, effective_ids=True):

@@ -251,7 +251,7 @@ class File(Struct, forbid_unknown_fields=True):
             key = one.scenario, one.variant, one.unit
             name = ", ".join(key[:2])
             if len(one.raw) not in (0, len(one.samples)):
-                raise ValueError(f"{name}: raw has not a list of times for each sample")
+                raise ValueError(f"{name}: raw needs a list of times for each sample")
             if key in seen:
                 raise ValueError(f"{name} is there twice")
             seen.add(key)

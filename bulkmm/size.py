@@ -36,5 +36,5 @@ def named(nbytes: int) -> str:
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
     if not found:
-        raise UsageError(f"bad size {text}: give a number and M, G or T, as in 100G")
+        raise UsageError(f"bad size {text}: give a number and K, M, G or T, as in 100G")
     return int(found[1]) * UNITS[found[2].upper()]

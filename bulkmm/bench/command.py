@@ -27,6 +27,9 @@ BACKEND = f"--backend NAME  force bulkmm to use this backend\n{COMMON}"
 COMMANDS = f"""
 bench: : WHAT
     measure natively on this machine
+    example: all --quick -o a.json
+    Measure in processes on this CPU, without a virtual machine and with nothing loaded:
+    the core and its peers, the ways to populate, and the own code of stock kernels.
 
 bench memmap: bench.run:bench
     time the ways to initialise the struct pages of a device
@@ -78,7 +81,8 @@ bench kernel: native.run:kernel
     time a stock kernel's own code against the module's
     example: memmap --kernel 7.3 --quick
     Run a stock kernel's own machine code, and the built module's, in a process on this
-    CPU: no privilege, nothing loaded, no virtual machine. The module attaches to the
+    CPU: nothing loaded, no virtual machine, and root only to fetch a kernel of the lab.
+    The module attaches to the
     kernel's functions as it would there, and all that it writes is compared with what
     the kernel's own code writes, in every round. With --against, another kernel's code
     runs in turn with this one's, in place of the module.

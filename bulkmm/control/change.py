@@ -99,7 +99,7 @@ def on(args: argparse.Namespace) -> int:
     if args.persist and not args.dry_run:
         file = root.at(FILE)
         file.parent.mkdir(parents=True, exist_ok=True)
-        files.write(file, conf, "what the module is loaded with")
+        files.write(file, conf, "the file of options")
     return _show(args, [*changes, *kept])
 
 
@@ -228,7 +228,9 @@ def _refused(root: Root, change: Change, error: OSError) -> str:
     if error.errno == errno.EINPROGRESS:
         return f"{said}: off, but still detaching: it goes on by itself (dmesg)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{said}: {error.strerror}: run it as root"
+        # a container's sysfs is read-only for root, too
+        where = "on the host" if error.errno == errno.EROFS else "as root"
+        return f"{said}: {error.strerror}: run it {where}"
     # A mode's file exists, and reports it, if a function is missing.
     if error.errno == errno.ENOENT and not root.at(change.file).exists():
         return f"{said}: {change.file} has gone: was the module unloaded?"

@@ -72,7 +72,7 @@ def _release(kernel: Kernel, table: Table) -> Check:
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"
         return Check("kernel", NO, f"{said} and loads into no other", remedy)
-    tested = f"{said}, booted with {' and '.join(table.tested)}"
+    tested = f"{said}, tested with {', '.join(table.tested)}"
     is_tested = needs.series(kernel.release) in table.tested
     return Check("kernel", OK if is_tested else CARE, tested)
 

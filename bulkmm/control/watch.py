@@ -200,10 +200,10 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def shown(sample: Sample, args: argparse.Namespace) -> str:
-    """Return a sample: JSON, a table that fills a terminal, or lines."""
+    """Return a sample: JSON, a table that fills a terminal, or lines elsewhere."""
     if args.json:
         return sample.json(None)
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return "\n".join(lines(sample))
     return CLEAR + "\n".join(table(sample, traced=args.trace))
 

@@ -25,6 +25,7 @@ ENVIRONMENT = {
 }
 TIED = ("setpriv", "--pdeathsig", "SIGKILL")
 ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
+WRAPPERS = {*ALONE, "chroot"}  # what starts a program, and is not what failed
 
 
 @contextmanager
@@ -80,6 +81,7 @@ class ChildError(BulkmmError):
         lines = output.strip().splitlines() or ["(it said nothing)"]
         self.timed_out = code is None
         how = "ran out of time" if self.timed_out else f"failed with code {code}"
-        name = next((a for a in argv[len(ALONE) :] if "/" not in a), argv[0])
+        words = (a for a in argv if not a.startswith(("-", "/")))
+        name = next((word for word in words if word not in WRAPPERS), argv[0])
         super().__init__(f"{name} {how}: {lines[-1]}")
         self.output = output

@@ -34,7 +34,7 @@ TABLES = {
 --break-one-word  change one word on purpose: the run must fail
 """,
     "persistent memory, hotplug": f"""
---size SIZE  make the device so large (default: 100G)
+--size SIZE  make the device so large (default: the scenario's)
 --align {{{",".join(ALIGNS)}}} = 2M  align devdax to this
 --map {{dev,mem}} = dev  put struct pages there
 --backend BACKEND  force this store backend
@@ -43,7 +43,7 @@ TABLES = {
     "huge pages": f"""
 --folios N<1..>  fault in N folios a visit
 --way ways:NAME...  fault in by this way; may be given again (default: all)
---kib N...  take folios of N KiB (mthp); may be given again
+--kib N...  take folios of N KiB (mthp, clear-latency); may be given again
 --init-on-alloc {{0,1}}  let the allocator clear as well, or not (default: the kernel's)
 --init-on-free {{0,1}}  let it clear what is freed, or not (default: the kernel's)
 --preempt {{{",".join(PREEMPT)}}}  boot with this preemption model (default: the

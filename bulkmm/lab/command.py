@@ -34,6 +34,9 @@ PAGE = """\
 COMMANDS = f"""
 lab: : ACTION
     measure on stock kernels in virtual machines
+    example: run pmem-fsdax-100g --size 2G
+    Run the module on stock Debian kernels in virtual machines, and check all that it
+    writes. What is booted and built is in a cache. All but list needs root.
 
 lab list: lab.commands.listing:show
     list the scenarios

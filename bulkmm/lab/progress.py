@@ -20,6 +20,8 @@ class Progress:
         from rich.console import Console
 
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        # rich shows nothing at all that moves on a dumb terminal
+        self.live = self.console.is_terminal and not self.console.is_dumb_terminal
         self.status: Status | None = None
 
     def note(self, text: str) -> None:
@@ -34,7 +36,7 @@ class Progress:
     @contextmanager
     def shown(self, text: str) -> Iterator[None]:
         """Show a spinner with this text; if nested, the outer one shows it."""
-        if not self.console.is_terminal:
+        if not self.live:
             yield
         elif self.status:
             before = self.status.status
@@ -67,7 +69,7 @@ class Progress:
         """Show a step while it runs, then its duration unless it was quick."""
         start = time.monotonic()
         with self.shown(text):
-            if not self.console.is_terminal:
+            if not self.live:
                 self.note(f"{text} ...")
             yield
         spent = time.monotonic() - start

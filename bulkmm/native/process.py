@@ -44,7 +44,7 @@ class Prepared:
     def command(self, words: Iterable[object]) -> list[object]:
         """Return the harness's command line."""
         if self.version != version():
-            raise BulkmmError("the native harness was built anew meanwhile: try again")
+            raise BulkmmError("the native harness was rebuilt meanwhile: try again")
         other = []
         if self.against:
             other = ["--stock", f"--against={self.against.path}"]
@@ -61,7 +61,7 @@ def harness() -> Path:
 
 
 def version() -> tuple[int, int]:
-    """Return what differs when the harness is built anew: functions may move."""
+    """Return what differs when the harness is rebuilt: functions may move."""
     held = harness().stat()
     return held.st_ino, held.st_mtime_ns
 

@@ -29,9 +29,14 @@ def alone(pool: Pool) -> Iterator[Path]:
     Yield the file in which this run notes what it raises.
     """
     home = pool.root.at(RUN)
-    home.mkdir(parents=True, exist_ok=True)
     note = home / f"pool-{pool.page // KIB}kB.json"
-    with (home / "pool.lock").open("w") as lock:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = (home / "pool.lock").open("w")
+    except PermissionError as error:
+        said = f"{error.filename}: {error.strerror}"
+        raise BulkmmError(f"{said}: run it as root") from error
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -27,6 +27,7 @@ PORTION = 64 << 20  # bytes, or a page: how long Ctrl-C waits for a thread
 REST = 0.5  # seconds between two looks at a pool
 DONE, BUSY = errno.EEXIST, errno.EAGAIN  # all are known; others need them
 PASSES = {
+    errno.EACCES: "only root may zero pages: run it as root",
     errno.ENOMEM: "the kernel has no memory for its bitmap",
     errno.ENODEV: "path prezero was switched off",
     errno.ENODATA: "the kernel's frees do not reach the module: path prezero "

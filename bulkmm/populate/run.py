@@ -75,7 +75,7 @@ def _fill(held: Target, args: argparse.Namespace) -> None:
         lines = [json.dumps({"schema_version": 1, "populate": said})]
     else:
         done = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
-        lines = [f"{held.name}: {done}, {threads} threads"]
+        lines = [f"{held.name}: {done}, {threads} thread{'s' * (threads != 1)}"]
         lines += [f"slow: {slow}"] if slow else []
     print(*lines, sep="\n", flush=True)
 

@@ -21,6 +21,7 @@ from bulkmm.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
+MOUNTS = Path("/proc/self/mountinfo")
 ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
@@ -149,9 +150,11 @@ def _device(path: Path, fd: int, held: os.stat_result, size: int | None) -> Targ
 def _mount(device: int) -> tuple[str, str]:
     """Return kind and options of the file system with a device number."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    # names may have any byte but those that the kernel escapes
+    for line in MOUNTS.read_bytes().decode(errors="replace").split("\n"):
         front, _, back = ESCAPE.sub("?", line).partition(" - ")
-        if front.split()[2] == wanted:
+        words = front.split(" ")
+        if words[2:3] == [wanted]:
             kind, _, options = back.split(" ", 2)
-            return kind, f"{front.split()[5]},{options}"
+            return kind, f"{words[5]},{options}"
     return "an unknown file system", ""

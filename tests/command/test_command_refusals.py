@@ -20,6 +20,7 @@ from bulkmm.results import Document
 TABLE = """
 stat                                 | 2 | unknown command stat: did you mean status?
 status --jsn                         | 2 | unknown option --jsn: did you mean --json?
+status -j                            | 2 | unknown option -j: there are -h, --help,
 status --format q                    | 2 | unknown --format q: there are text, json, pro
 status nothing                       | 2 | unknown path nothing: there are clear, later,
 status --format prometheus --json    | 2 | --json and --format prometheus differ: give o
@@ -59,6 +60,7 @@ compare --json --format mmtests {good} {other} | 2 | mmtests differ: give one
 compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object missing
 report {deep} -o {home}/r.html       | 3 | deep.json: not a bulkmm result
 report {good} -o {home}/no/r.html    | 3 | no such directory
+report {good} -o {home}              | 3 | cannot be written: it is a directory
 lab run pmem-fsdax-100g --kernel 5.10 | 2 | unknown kernel 5.10: give 6.12 or 6.1 or
 lab run pmem-fsdax-100g --kernel debu | 2 | or the lab's own: debug, debug-kobject
 lab run pmem-fsdax-100g --kernel debug --arch arm64 | 2 | is built for x86_64 only

@@ -57,6 +57,20 @@ def test_a_dry_run_changes_nothing(
     assert two.files() == before
 
 
+def test_who_may_not_change_a_pool_is_told(
+    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: Path, **_how: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    before = two.files()
+    done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
+    assert done.code == Exit.ENVIRONMENT
+    assert done.err.endswith("/run/bulkmm: Permission denied: run it as root")
+    assert two.files() == before
+
+
 @pytest.mark.parametrize(
     ("note", "left"),
     [

@@ -2,6 +2,7 @@
 """``bulkmm watch``: rates of what moved between two reads."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -68,6 +69,11 @@ def test_a_table_on_a_terminal(loaded: Fake) -> None:
     assert b"requests/s" in said
     assert b"\x1b[" in said
     assert said.count(b"memmap") >= 2
+    dumb = {**os.environ, "TERM": "dumb"}  # which would show the escapes
+    code, said = on_terminal([*command, "--root", loaded.root], env=dumb)
+    assert code == Exit.OK
+    assert b"memmap" in said
+    assert b"\x1b" not in said
 
 
 def test_a_module_without_paths() -> None:

@@ -18,7 +18,7 @@ from programs import completed
 
 from bulkmm import cli
 from bulkmm.lab import run
-from bulkmm.lab.commands import prepare
+from bulkmm.lab.commands import matrix, prepare
 
 TABLE = re.compile(r"^\| (`bulkmm .*?) \|", re.MULTILINE)
 
@@ -76,7 +76,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         module, _, name = args.run.partition(":")
         getattr(import_module(module), name)(args)
 
-    for part in (run, prepare):
+    for part in (run, prepare, matrix):
         monkeypatch.setattr(part, "need_sources", stop)
     return give
 

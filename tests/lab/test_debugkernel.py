@@ -120,6 +120,10 @@ def test_a_build_leaves_the_cache_to_other_commands(
                 assert not free
     # the cache is free for others, who may not remove it; a second build waits
     assert builds == [[True, False, False]]
+    # what is built is had while another kernel is being built
+    with paths.claimed(lab.var / "kernel/lock") as building:
+        assert building
+        assert run.kernel_of(lab, "debug", Progress()).modules.is_dir()
 
 
 @pytest.fixture

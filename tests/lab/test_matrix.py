@@ -2,6 +2,7 @@
 """The support matrix: what it runs, and what it says of a run."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,7 +111,6 @@ def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
         return releases[name]
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    monkeypatch.setattr(run, "need_root", lambda: None)
     monkeypatch.setattr(roots, "ensure", lambda *_: Root(tmp_path))
     monkeypatch.setattr(kernels, "update", lambda *_: None)
     monkeypatch.setattr(kernels, "newest", newest)
@@ -134,6 +134,11 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
 
     monkeypatch.setattr(run, "run_scenario", booted)
     words = ["lab", "matrix", "--quick", "--arch", "x86_64", "-o", str(page)]
+    with monkeypatch.context() as nobody:
+        nobody.setattr(os, "geteuid", lambda: 1)
+        assert cli.main(words) == Exit.ENVIRONMENT
+    assert "old" in page.read_text()
+    monkeypatch.setattr(run, "need_root", lambda: None)
     assert cli.main(words) == Exit.INTERRUPTED
     assert len(ran) == 2
     text = page.read_text()

@@ -205,6 +205,20 @@ def test_child_out_of_time_is_killed() -> None:
         child.run(["sh", "-c", "kill -HUP $$"], 60)
 
 
+def test_what_failed_is_the_program_and_not_what_started_it() -> None:
+    with pytest.raises(child.ChildError, match=r"^make failed with code 2: "):
+        child.run([*child.TIED, "make", "-C", "/none"], 60)
+    argv = Root(Path("/root-1")).enter(["apt-get", "update"])
+    assert str(child.ChildError(argv, 100, "E: no")).startswith("apt-get failed")
+
+
+def test_the_reason_why_there_is_no_root_is_the_cause() -> None:
+    said = "W: no sandbox\nErr:1 http://m InRelease\nE: m: refused\nE: Some files"
+    assert root._reason(child.ChildError(["mmdebstrap"], 100, said)) == "m: refused"
+    late = root._reason(child.ChildError(["mmdebstrap"], None, said))
+    assert late.startswith("mmdebstrap ran out of time")
+
+
 def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (

@@ -293,7 +293,7 @@ def broken(**change: Any) -> str:
         ("{}", "missing required field `schema_version`"),
         ('{"schema_version": 2}', "schema version 2 is not known"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
-        (broken(raw=[[1], [1], [1]]), "raw has not a list of times"),
+        (broken(raw=[[1], [1], [1]]), "raw needs a list of times"),
         (broken(unit="instructions"), "a, bulkmm: instructions without stores"),
         (told(ratios=[RATIO]), "a, stock: a ratio of no result"),
         (broken(more=1), "unknown field `more` - at `$.results[0]`"),

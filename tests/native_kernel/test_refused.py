@@ -43,7 +43,7 @@ def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
 
 def test_a_harness_that_is_built_meanwhile(older: Pair) -> None:
     made = prepared(older.kernel, older.module, "off")
-    with pytest.raises(BulkmmError, match="was built anew meanwhile"):
+    with pytest.raises(BulkmmError, match="was rebuilt meanwhile"):
         replace(made, version=(0, 0)).command([])
 
 

@@ -15,6 +15,8 @@ import pytest
 import rootlib
 from programs import completed, on_terminal
 
+from bulkmm.populate import target
+
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
 
@@ -90,6 +92,19 @@ def test_a_file_system_without_room_is_refused_first(tmp_path: Path) -> None:
         run(file, "--size", "8M")
         run(file, "--size", "24M", code=3)
         assert file.stat().st_size == held(file) == 8 * MIB
+
+
+def test_a_mount_of_another_may_have_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_bytes(
+        b"29 1 0:26 / /mnt/\xe9\r\xc2\xa0 rw shared:1 - ext4 none rw\n"
+        b"30 1 0:27 / /mnt/\xc2\xa0 rw,noexec - tmpfs none rw,size=1k\n"
+    )
+    monkeypatch.setattr(target, "MOUNTS", mounts)
+    assert target._mount(os.makedev(0, 27)) == ("tmpfs", "rw,noexec,rw,size=1k")
+    assert target._mount(os.makedev(0, 28)) == ("an unknown file system", "")
 
 
 @pytest.mark.parametrize(

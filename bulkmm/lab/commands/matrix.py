@@ -6,6 +6,7 @@ A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from bulkmm.lab.commands import page
 from bulkmm.lab.commands.run import asked
 from bulkmm.lab.machine import arch as archs
 from bulkmm.lab.machine import kernels, kinds, pins, root
-from bulkmm.lab.paths import locked
+from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import SCENARIOS, Scenario
 from bulkmm.results import STORES, Document, Ratio
@@ -76,6 +77,9 @@ def every(args: argparse.Namespace) -> int:
     """Run the cells of the matrix in turn; show and keep their results."""
     chosen = _chosen(args)
     need_places(args)
+    # or each run would fail, and the page say so of each
+    need_sources()
+    run.need_root()
     if args.newest:
         chosen = _newer(chosen)
         if not chosen:
@@ -87,7 +91,8 @@ def every(args: argparse.Namespace) -> int:
         progress.note(f"run {number} of {len(chosen)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
-            page.write(args.output, [*sheet(lines).markdown(), note, ""])
+            said = textwrap.wrap(note, page.WIDTH)
+            page.write(args.output, [*sheet(lines).markdown(), *said, ""])
     sheet(lines).print()
     print(note)
     print(summary(lines))
@@ -103,13 +108,12 @@ def _chosen(args: argparse.Namespace) -> list[Cell]:
     every = checked() if args.debug else cells(wanted, quick=args.quick)
     found = [cell for cell in every if pattern(args.only).search(cell.name)]
     if not found:
-        raise UsageError(f"--only {args.only}: in no name, as {every[0].name} is one")
+        raise UsageError(f"--only {args.only} is in no name, such as {every[0].name}")
     return found
 
 
 def _newer(cells: list[Cell]) -> list[Cell]:
     """Return the cells on the archive's newest releases, without those pinned."""
-    run.need_root()
     progress, newer = Progress(), {}
     with locked(progress) as cache:
         made = root.ensure(cache, progress)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bulkmm import files
 
+WIDTH = 100
 GENERATED = re.compile(
     r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
 )

@@ -32,7 +32,7 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
         return "kvm"
     if asked:
         raise BulkmmError(f"KVM cannot be used here: {problem}")
-    progress.note(f"accelerator: TCG, for KVM cannot be used here: {problem}")
+    progress.note(f"accelerator: TCG, because KVM cannot be used here: {problem}")
     return "tcg"
 
 
@@ -51,7 +51,7 @@ def _problem(kernel: Kernel, base: Path, progress: Progress, *, again: bool) -> 
     with progress.step("trying a guest under KVM"):
         problem = _probe(kernel, base)
     text = json.dumps({"boot": boot, "problem": problem})
-    files.write(memory, text, "what the cache knows")
+    files.write(memory, text, "a note of the cache")
     return problem
 
 

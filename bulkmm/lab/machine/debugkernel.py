@@ -51,8 +51,11 @@ def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     """
     stock = prepare(root, kind, progress)
     kernel = _of(root, kind, stock)
+    there = kernel.modules / INSTALLED
+    if there.is_file():  # the caller may have locked the cache: do not wait for others
+        return kernel
     with lock(root.var / "kernel", progress, "build a kernel"):
-        if not (kernel.modules / INSTALLED).is_file():
+        if not there.is_file():
             _remove_others(kernel, kind)
             Build(kind, stock, kernel, progress).run()
     return kernel

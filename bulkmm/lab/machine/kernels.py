@@ -117,10 +117,10 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
         remembered = _remembered(root, name, arch)
         remembered.parent.mkdir(exist_ok=True)
         text = json.dumps({"release": kernel.release, "pinned": pinned})
-        files.write(remembered, text, "what the cache knows")
+        files.write(remembered, text, "a note of the cache")
     if kernel.release != (pinned or kernel.release):
         progress.note(
-            f"kernel {pinned} is pinned, but the archive has it no longer: "
+            f"kernel {pinned} is pinned, but the archive no longer has it: "
             f"{kernel.release} instead"
         )
     return kernel

@@ -203,10 +203,10 @@ def _make(
         (part / "var/lib/bulkmm").mkdir(parents=True)
         has = Root(part).run(INSTALLED)
     if root.suite == SUITE and (gone := pins.gone(has)):
-        progress.note(f"pinned, but the archive has them no longer: {gone}")
+        progress.note(f"pinned, but the archive no longer has them: {gone}")
 
 
 def _reason(error: child.ChildError) -> str:
-    """Return the first complaint of apt or mmdebstrap."""
-    said = re.findall(r"^(?:E|Err|W): *(.+)$", error.output, re.MULTILINE)
-    return said[0] if said else str(error)
+    """Return the first error of apt or mmdebstrap: it has the cause, unlike "Err:"."""
+    said = re.findall(r"^E: *(.+)$", error.output, re.MULTILINE)
+    return said[0] if said and not error.timed_out else str(error)

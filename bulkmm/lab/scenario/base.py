@@ -7,6 +7,7 @@ and declare the scenarios of each. bulkmm.lab.run does the rest.
 
 import random
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -35,7 +36,7 @@ LACKING = "the kernel {kernel} lacks what Debian's own has"
 # pages of this size are there if they are reserved at boot, where one is left whole
 GIB_PAGE = "hugepagesz=1G hugepages=1"
 NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
-WHOLE = "all that was asked for was reported"
+WHOLE = "every requested step was reported"
 
 
 class Measure(NamedTuple):
@@ -255,6 +256,14 @@ def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[
     for one in some:
         found.setdefault(key(one), []).append(one)
     return found
+
+
+def reported(lines: Iterable[str], **seen: int) -> Check:
+    """Check that each line of a job that begins with such a word has reported."""
+    told = Counter(line.split()[0] for line in lines)
+    listed = (f"{n} of {told[word]} {word}" for word, n in seen.items() if told[word])
+    ok = all(told[word] == n for word, n in seen.items())
+    return Check(WHOLE, ok, ", ".join(listed))
 
 
 def alike(

@@ -248,6 +248,9 @@ class Latency(Clear):
         of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")
         for name, some in of_list.items():
             yield _bound(name, some)
+        if not preempts:
+            lists = {one["list"] for one in bounds}
+            yield Check(base.WHOLE, lists == {*LISTS}, f"bounds: {len(of_list)}")
 
 
 def _warm(kib: int) -> list[str]:

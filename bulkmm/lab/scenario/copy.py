@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario.base import LACKING, Scenario, alike, says
+from bulkmm.lab.scenario.base import LACKING, Scenario, alike, reported, says
 from bulkmm.lab.state import Expect, Visit
 from bulkmm.results import Check
 
@@ -51,6 +51,7 @@ class Copy(Scenario):
             else:
                 name = f"{one.event['way']}, {one.arm}: as the model has it"
                 yield says(name, [one.event], {"wrong": 0}, ok=one.event["copies"] > 0)
+        yield reported(self.lines(), copied=len(copied))
         yield state.judge("hits", copied, _hits)
         for way in (*BROKEN, KNOWN):
             yield _same(way, broken)

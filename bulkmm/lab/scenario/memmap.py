@@ -180,7 +180,9 @@ class Device(Scenario):
         yield Measure(f"{self.name}-first", nbytes, (), first)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        yield from map(compared, outcome.of("compare"))
+        found = outcome.of("compare")
+        yield from map(compared, found)
+        yield base.reported(self.lines(), compare=len(found))
         if not self.options.break_one_word and self.mode != PRIVATE:
             used = outcome.of("used")
             ok = any(one["bytes"] for one in used)

@@ -9,7 +9,6 @@ maps, and the host whether that is the same in every state.
 import random
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -154,22 +153,17 @@ class Vmap(Scenario):
 
     def _whole(self, outcome: Outcome) -> Check:
         """Check that each word of the job has reported."""
-        told = Counter(line.split()[0] for line in self.lines())
-        seen = {
-            "timed": len(outcome.of("visit")),
-            "checked": len(outcome.of("checked")),
-            "entries": len(outcome.of("entry")),
-            "ktap": len(outcome.of("ktap-plan")),
-            "bad": len(outcome.of("ktap", of="bad")),
-            "upstream": len({one["arm"] for one in outcome.of("upstream")}),
-            "worker": len({one["process"] for one in outcome.of("soaked")}),
-            "soak": len(outcome.of("soak")),
-        }
-        listed = (
-            f"{n} of {told[word]} {word}" for word, n in seen.items() if told[word]
+        return base.reported(
+            self.lines(),
+            timed=len(outcome.of("visit")),
+            checked=len(outcome.of("checked")),
+            entries=len(outcome.of("entry")),
+            ktap=len(outcome.of("ktap-plan")),
+            bad=len(outcome.of("ktap", of="bad")),
+            upstream=len({one["arm"] for one in outcome.of("upstream")}),
+            worker=len({one["process"] for one in outcome.of("soaked")}),
+            soak=len(outcome.of("soak")),
         )
-        ok = all(told[word] == n for word, n in seen.items())
-        return Check(base.WHOLE, ok, ", ".join(listed))
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         return {**super().facts(outcome), "arrays": self.arrays}
