@@ -5,9 +5,8 @@
 
 /*
  * x86-64: SFENCE orders non-temporal stores, and CLZERO, before all stores that
- * follow; loads it does not order. A task that migrates needs no extra one: the
- * scheduler's locked instructions drain the write-combining buffers of the CPU
- * it leaves.
+ * follow, not loads. A task that migrates needs no extra one: the scheduler's
+ * locked instructions drain the write-combining buffers of the CPU it leaves.
  *
  * arm64: stores are not ordered among each other, ordinary ones included: what
  * is published after this fence is seen after what was written before it, by

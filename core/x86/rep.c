@@ -31,10 +31,7 @@ static void move_b(char *p, const char *s, size_t len)
 static void set_q(char *p, size_t len)
 {
 	len /= 8;
-	__asm__ volatile("rep stosq"
-			 : "+D"(p), "+c"(len)
-			 : "a"(0UL)
-			 : "memory");
+	__asm__ volatile("rep stosq" : "+D"(p), "+c"(len) : "a"(0L) : "memory");
 }
 
 #ifdef __KERNEL__
