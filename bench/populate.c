@@ -240,8 +240,7 @@ int main(int argc, char **argv)
 	       argv[1], argv[4], m.len, (unsigned long long)ns);
 	if (served)
 		printf("{\"event\": \"served\", \"scenario\": \"%s\", "
-		       "\"variant\": \"%s\", \"op\": \"clear\", "
-		       "\"backend\": \"%s\"}\n",
+		       "\"variant\": \"%s\", \"backend\": \"%s\"}\n",
 		       argv[1], argv[4], served);
 	printf("{\"event\": \"verified\", \"scenario\": \"%s\", "
 	       "\"variant\": \"%s\", \"ok\": %s}\n",
