@@ -63,7 +63,7 @@ def count(value: float, median: float = 0) -> str:
     """
     for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if (median or value) >= unit:
-            decimals = 3 - int(log10((median or value) / unit))
+            decimals = max(0, 3 - int(log10((median or value) / unit)))
             return f"{value / unit:.{decimals}f}{'' if median else letter}"
     return f"{value:.0f}"
 
@@ -143,7 +143,7 @@ def _row(document: Document, result: Result) -> list[str]:
     if result.unit != NS:
         stores = (r for r in document.results if (r.scenario, r.variant) == key)
         rate = count(next(r for r in stores if r.unit == STORES).median)
-    elif place == "native" and result.median > 0:
+    elif place == "native":
         rate = grid.rate(result)
     gains = [
         _gain(document, r)
