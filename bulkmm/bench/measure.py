@@ -117,8 +117,6 @@ def _arguments(request: Request, number: int) -> list[str]:
         arguments.append("--unverified")
     if request.backend:
         arguments.append(f"--backend={request.backend}")
-    if subject.used_max is not None:
-        arguments.append(f"--used-max={subject.used_max}")
     return arguments
 
 

@@ -27,12 +27,11 @@ from bulkmm.size import MIB
 PROGRAM = NATIVE / "bmm-bench"
 X86 = platform.machine() == "x86_64"
 SUBJECTS = subjects.SUBJECTS
-USED = dataclasses.replace(subjects.CLEAR, used_max=2 * MIB)
 TWICE = {"rounds": 1, "processes": 2}
 LITTLE = Amount(8 * MIB, (2 * MIB, 8 * MIB))
 SMALL = [
     Request(subjects.MEMMAP, Amount(1 << 30), **TWICE),
-    Request(USED, LITTLE, **TWICE),
+    Request(subjects.CLEAR, LITTLE, **TWICE),
     Request(subjects.COPY, Amount(32 * MIB, (2 * MIB, 32 * MIB)), **TWICE),
     Request(subjects.FIRST_USE, Amount(8 * MIB, (8 * MIB,)), **TWICE),
 ]
@@ -47,8 +46,7 @@ PEERS = {
 THEN = ("-then-read", "-then-write", "-then-random")
 SCENARIOS = [
     "memmap-stamp",
-    *(f"clear-2m{use}" for use in ("", "-again", *THEN)),
-    *(f"clear-8m{use}" for use in ("", "-again")),
+    *(f"clear-{n}m{use}" for n in (2, 8) for use in ("", "-again", *THEN)),
     *(f"copy-2m{use}" for use in ("", "-again", "-misaligned", "-misaligned-again")),
     *(f"copy-32m{use}" for use in ("", "-misaligned")),
     *(
@@ -283,7 +281,6 @@ def test_the_command_measures_what_the_subjects_say(
         ["clear", "--size=134217728", "--extent=268435456"],
         ["clear", *["--extent=4096"] * 17],
         ["clear", "--size=134217728"],
-        ["clear", "--extent=4096", "--used-max=many"],
         ["clear", "--extent=4096", "--backend=avx9"],
         ["clear", "--extent=4096", "--backend="],
         ["clean"],
