@@ -167,5 +167,8 @@ class Request:
     @property
     def memory(self) -> int:
         """Return the bytes of all buffers, which must exceed the caches."""
-        cold = COLD * machine.last_level_cache() * max(1, self.subject.memory)
-        return int(max(self.amount.size * self.subject.memory, cold))
+        areas = max(1, self.subject.memory)
+        area = self.amount.size * self.subject.memory / areas
+        step = max(self.amount.extents, default=area)  # each holds whole ones
+        cold = -(-COLD * machine.last_level_cache() // step) * step
+        return int(max(area, cold) * areas)

@@ -187,13 +187,13 @@ def test_processes_differ_in_seed_and_environment(
 
 
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Source and destination count, and that no cache may hold them."""
+    """Source and destination count, whole extents that no cache may hold."""
     monkeypatch.setattr(machine, "memory_kib", lambda _: 1 << 20)
     monkeypatch.setattr(machine, "last_level_cache", lambda: 32 * MIB)
-    half = Request(subjects.COPY, Amount(512 * MIB, (MIB,)))
+    half = Request(subjects.COPY, Amount(512 * MIB, (512 * MIB,)))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
         measure.check(half)
-    monkeypatch.setattr(machine, "last_level_cache", lambda: 256 * MIB)
+    monkeypatch.setattr(machine, "last_level_cache", lambda: 160 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
         measure.check(half)
 
