@@ -240,6 +240,13 @@ def test_a_process_that_left_something_out() -> None:
         measure.arms_of(taken)
 
 
+def test_the_least_memory_in_huge_pages_is_said() -> None:
+    taken = events({"copy-4k": {"glibc": steady(100, 2)}})
+    taken[1][0]["huge_bytes"] = 0
+    found = measure.document([(taken, Request(subjects.COPY, LITTLE))])
+    assert found.run["huge_bytes"] == 0
+
+
 def test_without_libpmem2_the_table_says_so(
     fake: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
