@@ -38,6 +38,7 @@ POOL = Pool(Root(Path("/")), HUGE)
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample
+THREADS_MAX = 512  # of the library and of the program
 QEMU_MEMORY = {
     "4k": "memory-backend-ram",
     "thp": "memory-backend-ram",
@@ -85,7 +86,7 @@ class Job:
 
 def threads(*, quick: bool) -> list[int]:
     """Return the numbers of threads: 1, 2, 4 … and all CPUs; quick: the ends."""
-    most = len(os.sched_getaffinity(0))
+    most = min(len(os.sched_getaffinity(0)), THREADS_MAX)
     steps = [1 << i for i in range(most.bit_length()) if 1 << i < most]
     return [*(steps[:1] if quick else steps), most]
 
