@@ -104,6 +104,8 @@ def run(job: Job, seen: Seen | None = None) -> Document:
             kinds.append(kind)
     if not kinds:
         raise BulkmmError("; ".join(skipped.values()))
+    if kinds != ["hugetlb"]:  # whose memory is in the pool by now
+        amount.check_memory(job.size, SPARE)
     request = Request(WAYS, Amount(job.size), processes=job.processes)
     found = measure.measured([(request, partial(_process, job, kinds))], seen)
     found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
@@ -114,7 +116,6 @@ def check(job: Job) -> None:
     """Reject what cannot be measured."""
     if job.size % HUGE or job.size < 64 * MIB:
         raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
-    amount.check_memory(job.size, SPARE)
 
 
 def missing(size: int) -> int:
