@@ -248,7 +248,8 @@ def headlines(documents: list[Document]) -> Sheet:
             if found := re.fullmatch(pattern, scenario):
                 ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
                 pairs = zip(cells[::2], ratios, strict=True)
-                rows.append([what.format(*found.groups()), *map(", ".join, pairs)])
+                said = (", ".join(filter(None, pair)) for pair in pairs)
+                rows.append([what.format(*found.groups()), *said])
     return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 
