@@ -111,12 +111,6 @@ struct variant {
 	enum use use;
 };
 
-/* Whether the core selects the backend. */
-static inline bool variant_selects(const struct variant *v)
-{
-	return !v->method && !v->limit && !v->backend;
-}
-
 /* Whether every byte has this value. */
 static inline bool bytes_are(const char *at, size_t len, int value)
 {

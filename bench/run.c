@@ -148,10 +148,10 @@ static int verify_all(struct bench *b, const struct variant *variants, size_t nr
 	return wrong;
 }
 
-/* Print the backend that was selected. */
+/* Print what was selected: a backend, or the limit of several threads. */
 static void print_served(const struct variant *v)
 {
-	if (v->fresh || (!variant_selects(v) && !(v->limit && v->threads > 1)))
+	if (v->fresh || v->method || v->backend || (v->limit && v->threads < 2))
 		return;
 	print_event("served", v);
 	printf("\"backend\": \"%s\"}\n",
