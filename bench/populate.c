@@ -87,11 +87,13 @@ static void *do_share(void *arg)
 {
 	struct share *share = arg;
 
-	if (share->limit)
+	if (share->limit) {
 		limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,
 			    NULL, share->len);
-	else if (madvise(share->from, share->len, MADV_POPULATE_WRITE))
+	} else if (madvise(share->from, share->len, MADV_POPULATE_WRITE)) {
+		perror("bmm-populate: MADV_POPULATE_WRITE");
 		exit(2);
+	}
 	return NULL;
 }
 
