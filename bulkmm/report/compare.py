@@ -7,7 +7,7 @@ two things agree: the whole interval of the ratio of medians lies beyond the
 threshold, and the change is beyond what chance does to the largest of all arms
 (``stats.p_of_sides``). So one is named by mistake in 5 % of comparisons, however
 many there are. Holm's method has the same bound but treats each test separately:
-for a hundred arms it would take seven files per side, where this takes four.
+for a hundred arms it would take eight files per side, where this takes four.
 """
 
 import argparse
