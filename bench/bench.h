@@ -55,7 +55,6 @@ struct options {
 	/* to work on at a time: powers of two that divide @size */
 	uint64_t extents[EXTENTS_MAX];
 	size_t extents_nr;
-	uint64_t used_max; /* larger extents are cleared but not used */
 	uint64_t rounds;
 	uint64_t seed;
 	const char *backend; /* what "bulkmm" uses; NULL: the fastest */
@@ -111,12 +110,6 @@ struct variant {
 	bool shifted;
 	enum use use;
 };
-
-/* Whether the core selects the backend. */
-static inline bool variant_selects(const struct variant *v)
-{
-	return !v->method && !v->limit && !v->backend;
-}
 
 /* Whether every byte has this value. */
 static inline bool bytes_are(const char *at, size_t len, int value)
@@ -256,8 +249,6 @@ void variants_add(struct variants *list, const struct variant *job,
 		  const char *name);
 void variants_add_peers(struct variants *list, const struct variant *job,
 			const struct variant *peers, size_t nr);
-void variants_add_selected(struct variants *list, const struct variant *job,
-			   enum bmm_op op, const char *name);
 void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name);
 void variants_add_limits(struct variants *list, const struct variant *job);

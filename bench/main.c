@@ -97,8 +97,8 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: bmm-bench memmap|clear|copy|first-use [--size=BYTES]\n"
-		"\t[--extent=BYTES...] [--used-max=BYTES] [--rounds=N] [--seed=N]\n"
-		"\t[--backend=NAME] [--unverified] [--list]\n");
+		"\t[--extent=BYTES...] [--rounds=N] [--seed=N] [--backend=NAME]\n"
+		"\t[--unverified] [--list]\n");
 	return 2;
 }
 

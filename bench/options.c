@@ -10,7 +10,6 @@
 static const struct option known[] = {
 	{ "size", required_argument, NULL, 's' },
 	{ "extent", required_argument, NULL, 'e' },
-	{ "used-max", required_argument, NULL, 'u' },
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "seed", required_argument, NULL, 'S' },
 	{ "backend", required_argument, NULL, 'b' },
@@ -48,8 +47,6 @@ static bool take(struct options *options, int c)
 		return number(optarg, EXTENT_MIN, 1ULL << 50, &options->size);
 	case 'e':
 		return add_extent(options, optarg);
-	case 'u':
-		return number(optarg, 0, UINT64_MAX, &options->used_max);
 	case 'r':
 		return number(optarg, 1, 10000, &options->rounds);
 	case 'S':
@@ -76,7 +73,6 @@ bool options_parse(struct options *options, int argc, char **argv)
 
 	*options = (struct options){ .subject = "memmap",
 				     .size = 100ULL << 30,
-				     .used_max = UINT64_MAX,
 				     .rounds = 15,
 				     .seed = 1 };
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)

@@ -87,11 +87,13 @@ static void *do_share(void *arg)
 {
 	struct share *share = arg;
 
-	if (share->limit)
+	if (share->limit) {
 		limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,
 			    NULL, share->len);
-	else if (madvise(share->from, share->len, MADV_POPULATE_WRITE))
+	} else if (madvise(share->from, share->len, MADV_POPULATE_WRITE)) {
+		perror("bmm-populate: MADV_POPULATE_WRITE");
 		exit(2);
+	}
 	return NULL;
 }
 
@@ -240,8 +242,7 @@ int main(int argc, char **argv)
 	       argv[1], argv[4], m.len, (unsigned long long)ns);
 	if (served)
 		printf("{\"event\": \"served\", \"scenario\": \"%s\", "
-		       "\"variant\": \"%s\", \"op\": \"clear\", "
-		       "\"backend\": \"%s\"}\n",
+		       "\"variant\": \"%s\", \"backend\": \"%s\"}\n",
 		       argv[1], argv[4], served);
 	printf("{\"event\": \"verified\", \"scenario\": \"%s\", "
 	       "\"variant\": \"%s\", \"ok\": %s}\n",

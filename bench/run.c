@@ -148,26 +148,13 @@ static int verify_all(struct bench *b, const struct variant *variants, size_t nr
 	return wrong;
 }
 
-static const char *const op_names[BMM_OPS] = {
-	[BMM_STAMP] = "stamp",
-	[BMM_COPY] = "cached",
-	[BMM_COPY_STREAMING] = "streaming",
-	[BMM_CLEAR] = "cached",
-	[BMM_CLEAR_STREAMING] = "streaming",
-};
-
-/* Print the backend that was selected. */
+/* Print what was selected: a backend, or the limit of several threads. */
 static void print_served(const struct variant *v)
 {
-	const char *op = v->limit ? "limit" : op_names[v->op];
-
-	if (v->fresh || (!variant_selects(v) && !(v->limit && v->threads > 1)))
+	if (v->fresh || v->method || v->backend || (v->limit && v->threads < 2))
 		return;
 	print_event("served", v);
-	printf("\"op\": \"%s", op);
-	if (v->threads > 1)
-		printf("-%ut", v->threads);
-	printf("\", \"backend\": \"%s\"}\n",
+	printf("\"backend\": \"%s\"}\n",
 	       v->limit ? limit_name(v->limit) :
 			  bmm_selected(bmm_serves(v->op, v->len), v->len,
 				       v->shifted)

@@ -48,20 +48,10 @@ void variants_add_peers(struct variants *list, const struct variant *job,
 	}
 }
 
-/* Appends an operation of the core as programs call it. */
-void variants_add_selected(struct variants *list, const struct variant *job,
-			   enum bmm_op op, const char *name)
-{
-	struct variant selected = *job;
-
-	selected.op = op;
-	variants_add(list, &selected, name);
-}
-
 /*
- * Appends an operation of the core, and each backend of it, whose name is
- * appended to the variant's. Generic C cannot bypass the cache, so streaming
- * operations do not list it.
+ * Appends an operation of the core as programs call it, and each backend of it,
+ * whose name is appended to the variant's. Generic C cannot bypass the cache,
+ * so streaming operations do not list it.
  */
 void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name)
@@ -70,8 +60,8 @@ void variants_add_ours(struct variants *list, const struct variant *job,
 	struct variant ours = *job;
 	size_t i;
 
-	variants_add_selected(list, job, op, name);
 	ours.op = op;
+	variants_add(list, &ours, name);
 	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		ours.backend = backend;
 		if (backend == &bmm_generic && bmm_op_streams(op))
@@ -163,16 +153,11 @@ void extents_scenario(struct bench *b, struct variant *job, const char *suffix)
 {
 	const struct extents *e = b->subject->extents;
 	struct variants *list = &b->variants;
-	void (*add)(struct variants *, const struct variant *, enum bmm_op,
-		    const char *) = variants_add_ours;
 
-	/* Longer extents evict every cache: no row per backend. */
-	if (job->use != USE_NONE && job->extent > SAMPLE)
-		add = variants_add_selected;
 	job->scenario = extent_name(b->subject->name, job->extent, suffix);
 	variants_add_peers(list, job, e->peers, e->peers_nr - job->shifted);
-	add(list, job, e->cached, "bulkmm-cached");
-	add(list, job, e->streaming, "bulkmm-streaming");
+	variants_add_ours(list, job, e->cached, "bulkmm-cached");
+	variants_add_ours(list, job, e->streaming, "bulkmm-streaming");
 	if (job->use == USE_NONE && !job->shifted)
 		variants_add_limits(list, job);
 }

@@ -82,7 +82,7 @@ def grids(document: Document) -> Iterator[Sheet]:
         results = [r for r in every if r.scenario in scenarios]
         variants = list(dict.fromkeys(r.variant for r in results))
         shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
-        cells = {(r.scenario, r.variant): rate(r) for r in results if r.median > 0}
+        cells = {(r.scenario, r.variant): rate(r) for r in results}
         rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
         yield Sheet([f"{name}, GB/s", *shown], rows, shown)
     yield from by_size(document)
@@ -115,8 +115,8 @@ def by_size(document: Document) -> Iterator[Sheet]:
 
 
 def rate(arm: Result) -> str:
-    """Return an arm's GB/s."""
-    return f"{arm.bytes / arm.median:.1f}"
+    """Return an arm's GB/s; nothing if the clock stood still."""
+    return f"{arm.bytes / arm.median:.1f}" if arm.median else ""
 
 
 def best_peers(document: Document) -> list[Ratio]:

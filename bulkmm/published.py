@@ -6,7 +6,7 @@ Linux memory management list, 2026. A virtual machine on Intel Ice Lake, a names
 of 100 GB, mean time of memmap_init_zone_device() over later rebinds.
 """
 
-MACHINE = "Ice Lake VM"
+MACHINE = "Ice Lake VM, 100 GB"
 # version of the series, and ms before and after
 FIGURES = {
     "pmem-fsdax-100g": (

@@ -246,7 +246,7 @@ def ratio(base: Result, variant: Result) -> Ratio:
     (a_low, a_high), (b_low, b_high) = (
         median_interval(s) if n >= INTERVAL_LEAST else (min(s), max(s)) for s in (a, b)
     )
-    low, high = a_low / b_high, a_high / (b_low or 1)  # ns
+    low, high = a_low / b_high, a_high / b_low
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
@@ -271,11 +271,11 @@ def rated(
         arm: summarise(scenario, arm, unit, nbytes, samples)
         for arm, samples in arms.items()
     }
-    # no ratio to a variant that did no work at all
+    # no ratio of no work at all, or of a clock that stood still
     return list(found.values()), [
         ratio(found[a], found[b])
         for a, b in pairs
-        if a in found and b in found and (unit == "ns" or min(found[b].samples))
+        if {a, b} <= found.keys() and min(found[a].samples + found[b].samples)
     ]
 
 

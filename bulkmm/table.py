@@ -63,7 +63,7 @@ def count(value: float, median: float = 0) -> str:
     """
     for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if (median or value) >= unit:
-            decimals = 3 - int(log10((median or value) / unit))
+            decimals = max(0, 3 - int(log10((median or value) / unit)))
             return f"{value / unit:.{decimals}f}{'' if median else letter}"
     return f"{value:.0f}"
 
@@ -143,7 +143,7 @@ def _row(document: Document, result: Result) -> list[str]:
     if result.unit != NS:
         stores = (r for r in document.results if (r.scenario, r.variant) == key)
         rate = count(next(r for r in stores if r.unit == STORES).median)
-    elif place == "native" and result.median > 0:
+    elif place == "native":
         rate = grid.rate(result)
     gains = [
         _gain(document, r)
@@ -248,7 +248,8 @@ def headlines(documents: list[Document]) -> Sheet:
             if found := re.fullmatch(pattern, scenario):
                 ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
                 pairs = zip(cells[::2], ratios, strict=True)
-                rows.append([what.format(*found.groups()), *map(", ".join, pairs)])
+                said = (", ".join(filter(None, pair)) for pair in pairs)
+                rows.append([what.format(*found.groups()), *said])
     return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 

@@ -117,14 +117,14 @@ def _arguments(request: Request, number: int) -> list[str]:
         arguments.append("--unverified")
     if request.backend:
         arguments.append(f"--backend={request.backend}")
-    if subject.used_max is not None:
-        arguments.append(f"--used-max={subject.used_max}")
     return arguments
 
 
 def _start(taken: list[list[Event]]) -> Event:
-    """Return the first process's description of the run."""
-    found = next(event for event in taken[0] if event["event"] == "start")
+    """Return the first process's description of the run, the least in huge pages."""
+    first, *others = (event for _, event in _each(taken, "start"))
+    least = min(first, *others, key=lambda event: event.get("huge_bytes", 0))
+    found = first | {k: v for k, v in least.items() if k == "huge_bytes"}
     return {key: value for key, value in found.items() if key != "event"}
 
 

@@ -38,6 +38,7 @@ POOL = Pool(Root(Path("/")), HUGE)
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample
+THREADS_MAX = 512  # of the library and of the program
 QEMU_MEMORY = {
     "4k": "memory-backend-ram",
     "thp": "memory-backend-ram",
@@ -85,7 +86,7 @@ class Job:
 
 def threads(*, quick: bool) -> list[int]:
     """Return the numbers of threads: 1, 2, 4 … and all CPUs; quick: the ends."""
-    most = len(os.sched_getaffinity(0))
+    most = min(len(os.sched_getaffinity(0)), THREADS_MAX)
     steps = [1 << i for i in range(most.bit_length()) if 1 << i < most]
     return [*(steps[:1] if quick else steps), most]
 
@@ -103,6 +104,8 @@ def run(job: Job, seen: Seen | None = None) -> Document:
             kinds.append(kind)
     if not kinds:
         raise BulkmmError("; ".join(skipped.values()))
+    if kinds != ["hugetlb"]:  # whose memory is in the pool by now
+        amount.check_memory(job.size, SPARE)
     request = Request(WAYS, Amount(job.size), processes=job.processes)
     found = measure.measured([(request, partial(_process, job, kinds))], seen)
     found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
@@ -113,7 +116,6 @@ def check(job: Job) -> None:
     """Reject what cannot be measured."""
     if job.size % HUGE or job.size < 64 * MIB:
         raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
-    amount.check_memory(job.size, SPARE)
 
 
 def missing(size: int) -> int:

@@ -42,7 +42,6 @@ class Subject:
     peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ours
     cold: str = ""  # scenarios that have a limit: cold and unused
     cached: tuple[str, ...] = ()  # those of ours that memory's limit does not bound
-    used_max: int | None = None  # larger extents are not used after clearing
     right: str = "every byte as it must be, none beside it was touched"
     wrong: str = "differs from what it must be, or touches other bytes"
 
@@ -121,7 +120,6 @@ CLEAR = Subject(
     },
     cold=rf"clear-{SIZE}",
     cached=("bulkmm-cached",),
-    used_max=32 * MIB,
     right="every byte is zero, none beside it was touched",
     wrong="leaves bytes not zero, or touches others",
 )
@@ -169,5 +167,8 @@ class Request:
     @property
     def memory(self) -> int:
         """Return the bytes of all buffers, which must exceed the caches."""
-        cold = COLD * machine.last_level_cache() * max(1, self.subject.memory)
-        return int(max(self.amount.size * self.subject.memory, cold))
+        areas = max(1, self.subject.memory)
+        area = self.amount.size * self.subject.memory / areas
+        step = max(self.amount.extents, default=area)  # each holds whole ones
+        cold = -(-COLD * machine.last_level_cache() // step) * step
+        return int(max(area, cold) * areas)

@@ -9,7 +9,7 @@ from bulkmm.results import NS, STORES, Document, Ratio
 
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 # the variant that represents the module: the first of these present
-LEADING = ("on", "auto", "pte", "block", "computed", "bulkmm")
+LEADING = ("on", "auto", "pte", "block", "bulkmm")
 PEER = "the fastest peer"
 CALLED = {
     grid.STOCK: "the stock kernel's own code",

@@ -81,7 +81,7 @@ def svg(whole: Document, name: str) -> str:
     body = out.getvalue().partition("<svg ")[2]
     body = body.replace("</title>", f"</title>\n <desc>{said}</desc>", 1)
     own = re.sub(r"\W", "-", name)
-    return NAMES.sub(rf"\1{own}-", f'<svg role="img" {NEEDLESS.sub("", body)}')
+    return NAMES.sub(rf"\g<1>{own}-", f'<svg role="img" {NEEDLESS.sub("", body)}')
 
 
 def _series(document: Document) -> Panels:

@@ -48,7 +48,8 @@ def test_records_that_do_not_fit_are_no_result(events: tuple[str, ...]) -> None:
 
 def test_work_has_ratios_of_its_own() -> None:
     arms = {"off": [(100, 10), (100, 10)], "on": [(25, 0), (25, 0)]}
-    _, (ratio,) = counting.rated("a", 1, arms, [("off", "on"), ("off", "absent")])
+    pairs = [("off", "on"), ("on", "off"), ("off", "absent")]
+    _, (ratio, _) = counting.rated("a", 1, arms, pairs)
     assert (ratio.unit, ratio.ratio) == (INSTRUCTIONS, 4)  # no stores: no ratio
     assert counting.rated("a", 1, {"off": [], "on": []}, []) == ([], [])
 

@@ -61,7 +61,7 @@ def process(
             lines.append({"event": "verified", **named, "ok": ok})
     for scenario, variant, backend in served:
         named = {"scenario": scenario, "variant": variant, "backend": backend}
-        lines.append({"event": "served", **named, "op": "any"})
+        lines.append({"event": "served", **named})
     return lines
 
 

@@ -27,12 +27,11 @@ from bulkmm.size import MIB
 PROGRAM = NATIVE / "bmm-bench"
 X86 = platform.machine() == "x86_64"
 SUBJECTS = subjects.SUBJECTS
-USED = dataclasses.replace(subjects.CLEAR, used_max=2 * MIB)
 TWICE = {"rounds": 1, "processes": 2}
 LITTLE = Amount(8 * MIB, (2 * MIB, 8 * MIB))
 SMALL = [
     Request(subjects.MEMMAP, Amount(1 << 30), **TWICE),
-    Request(USED, LITTLE, **TWICE),
+    Request(subjects.CLEAR, LITTLE, **TWICE),
     Request(subjects.COPY, Amount(32 * MIB, (2 * MIB, 32 * MIB)), **TWICE),
     Request(subjects.FIRST_USE, Amount(8 * MIB, (8 * MIB,)), **TWICE),
 ]
@@ -47,8 +46,7 @@ PEERS = {
 THEN = ("-then-read", "-then-write", "-then-random")
 SCENARIOS = [
     "memmap-stamp",
-    *(f"clear-2m{use}" for use in ("", "-again", *THEN)),
-    *(f"clear-8m{use}" for use in ("", "-again")),
+    *(f"clear-{n}m{use}" for n in (2, 8) for use in ("", "-again", *THEN)),
     *(f"copy-2m{use}" for use in ("", "-again", "-misaligned", "-misaligned-again")),
     *(f"copy-32m{use}" for use in ("", "-misaligned")),
     *(
@@ -189,13 +187,13 @@ def test_processes_differ_in_seed_and_environment(
 
 
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Source and destination count, and that no cache may hold them."""
+    """Source and destination count, whole extents that no cache may hold."""
     monkeypatch.setattr(machine, "memory_kib", lambda _: 1 << 20)
     monkeypatch.setattr(machine, "last_level_cache", lambda: 32 * MIB)
-    half = Request(subjects.COPY, Amount(512 * MIB, (MIB,)))
+    half = Request(subjects.COPY, Amount(512 * MIB, (512 * MIB,)))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
         measure.check(half)
-    monkeypatch.setattr(machine, "last_level_cache", lambda: 256 * MIB)
+    monkeypatch.setattr(machine, "last_level_cache", lambda: 160 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
         measure.check(half)
 
@@ -242,6 +240,13 @@ def test_a_process_that_left_something_out() -> None:
         measure.arms_of(taken)
 
 
+def test_the_least_memory_in_huge_pages_is_said() -> None:
+    taken = events({"copy-4k": {"glibc": steady(100, 2)}})
+    taken[1][0]["huge_bytes"] = 0
+    found = measure.document([(taken, Request(subjects.COPY, LITTLE))])
+    assert found.run["huge_bytes"] == 0
+
+
 def test_without_libpmem2_the_table_says_so(
     fake: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -283,7 +288,6 @@ def test_the_command_measures_what_the_subjects_say(
         ["clear", "--size=134217728", "--extent=268435456"],
         ["clear", *["--extent=4096"] * 17],
         ["clear", "--size=134217728"],
-        ["clear", "--extent=4096", "--used-max=many"],
         ["clear", "--extent=4096", "--backend=avx9"],
         ["clear", "--extent=4096", "--backend="],
         ["clean"],

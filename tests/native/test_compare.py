@@ -164,11 +164,13 @@ def test_what_is_not_in_all_is_listed(run: Run) -> None:
     before, after = build(a=100, gone=100), build(a=100, new=100)
     for one in after:
         one.results.append(arm("new", "other", times(1)))
-    before[0].results.append(arm("once", "v", times(1)))  # in one file of a side
+    for one in (before[0], *after):  # in one file of a side
+        one.results.append(arm("once", "v", times(1)))
     code, out, _ = run(before, after)
     assert code == 0
     assert "only in A: gone: bulkmm\n" in out
     assert "only in B: new: bulkmm, other" in out
+    assert "not compared: once, v: not in every file" in out
 
 
 def test_other_sizes_do_not_compare(run: Run) -> None:

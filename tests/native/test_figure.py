@@ -34,7 +34,7 @@ def measured() -> Document:
 
 
 def drawn(document: Document) -> ET.Element:
-    made = re.sub(r"xlink:href", "href", figure.svg(document, "a"))
+    made = re.sub(r"xlink:href", "href", figure.svg(document, "6.12"))
     return ET.fromstring(made)  # noqa: S314 - our own
 
 
@@ -73,7 +73,7 @@ def test_a_line_is_throughput_with_its_interval() -> None:
 
 def test_what_has_no_sizes_is_drawn_by_its_ratios() -> None:
     seen = texts(drawn(emulated("<a> & $b$ _c")))
-    title = "a: how many times less work than the module off: emulation (TCG)"
+    title = "6.12: how many times less work than the module off: emulation (TCG)"
     assert {title, "<a> & $b$ _c: on"} <= {*seen}
 
 

@@ -37,13 +37,6 @@ def test_interval_has_the_ranks_of_the_table(n: int, rank: int) -> None:
     assert stats.median_interval(samples) == (rank, n + 1 - rank)
 
 
-def test_summary() -> None:
-    result = arm("off", [5, 1, 4, 2, 3, 6])
-    assert (result.median, result.ci95) == (3.5, (1, 6))
-    assert result.samples == [5, 1, 4, 2, 3, 6]
-    assert (result.scenario, result.variant, result.unit) == ("scenario", "off", "ns")
-
-
 @pytest.mark.parametrize("n", [4, 5, 15, 20])
 def test_a_clear_difference_is_proven_from_four_samples_on(n: int) -> None:
     ratio = stats.ratio(arm("off", around(300, n, 1)), arm("on", around(100, n, 2)))

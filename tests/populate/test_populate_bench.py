@@ -160,10 +160,12 @@ def test_without_huge_pages_hugetlb_is_left_out() -> None:
 def test_memory_that_was_reserved_is_not_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is in the pool is not available: the check stands before it."""
+    """Pages of the pool are there already, those of other kinds are not."""
     monkeypatch.setattr(machine, "memory_kib", lambda _field: 0)
     with pytest.raises(BulkmmError, match="free pages of 2M needed"):
         populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
+    with pytest.raises(BulkmmError, match="not enough memory"):
+        populate.run(populate.Job(1 << 50, ("4k", "hugetlb"), 1))
 
 
 def test_a_program_that_ends_is_one_line() -> None:
