@@ -167,7 +167,7 @@ coexist_everywhere() {
 	done
 }
 
-# ftrace's own switch: 7.3 refuses it where it would do harm, 6.12 does not
+# ftrace's own switch: 7.3 never takes the 0, others do while nothing permanent is hooked
 coexist_knob() {
 	load clear=off
 	if write "$FTRACE" 0 2>/dev/null; then
