@@ -43,8 +43,6 @@ toggle() {
 }
 
 case_unknown_names() {
-	check "load with a bad mode is refused" \
-		refused insmod /lib/modules/bulkmm.ko memmap=bad
 	load memmap=on
 	before=$(lines)
 	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
