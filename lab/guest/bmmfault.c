@@ -777,9 +777,12 @@ int main(int argc, char **argv)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
 	run(chosen, n);
-	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
-	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
-	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
+	printf("folios=%lu refused=%lu ns=%lu", seen->folios, seen->refused,
+	       seen->ns);
+	if (!work.faults_only)
+		printf(" wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
+		       seen->wrong, seen->folio, seen->offset, seen->word,
+		       seen->tags, seen->tags_wrong);
 	if (work.counted)
 		printf(" faults=%lu", seen->faults);
 	putchar('\n');
