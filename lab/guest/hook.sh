@@ -78,15 +78,11 @@ case_ambiguous() {
 case_off_detaches() {
 	load memmap=on
 	check "on: hooked" grep -q "$DIRECT" "$HOOKED"
-	check "on: others are refused" refused write "$LAB/squat" 1
 	check "on: the module is in use" refused rmmod bulkmm
-	check "on: still served" [ -d "$MEMMAP" ]
 	check "off is taken" write "$MEMMAP/mode" off
 	check "off: not hooked" refused grep -q "$DIRECT" "$HOOKED"
 	check "off: hook says so" hook_says -19
 	check "off: others can have it" write "$LAB/squat" 1
-	check "off: and on is refused then" refused write "$MEMMAP/mode" on
-	check "off: hook says who has it" hook_says -16
 	write "$LAB/squat" 0
 	check "on again is taken" write "$MEMMAP/mode" on
 	comes_up "on again" 1
