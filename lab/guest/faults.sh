@@ -150,7 +150,7 @@ case_toggled() {
 
 # load and unload at full speed while the device goes down and up
 case_reloaded() {
-	(i=0; while [ $i -lt 6 ]; do down; up; i=$((i + 1)); done; echo >/tmp/up) &
+	(i=0; while [ $i -lt 6 ]; do down; must up; i=$((i + 1)); done; echo >/tmp/up) &
 	until [ -e /tmp/up ]; do load; done
 	wait
 	check "reloaded: same bytes" same
