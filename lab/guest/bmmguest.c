@@ -3,10 +3,9 @@
  * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds and count its work, prove that a mapped DAX file or device holds
  * what was stored to it, load a module once (busybox retries when a
- * module refuses), report all that bulkmm shows in sysfs, fill memory that a
- * kernel will write next, and jump into another kernel. Each command prints its
- * result on one line and exits 0, or prints what went wrong on stderr and
- * exits 1.
+ * module refuses), fill memory that a kernel will write next, and jump into
+ * another kernel. Each command prints its result on one line and exits 0, or
+ * prints what went wrong on stderr and exits 1.
  */
 #include <linux/reboot.h>
 #include <sys/stat.h>
