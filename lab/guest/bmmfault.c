@@ -481,16 +481,18 @@ static void pin(const struct way *way, char *at, uint64_t bytes)
 	close(pipes[1]);
 }
 
-/* Each page to the other node, if there is one, and back. */
+/* Each page to the other node and back; alone, there are free ones on both. */
 static void move(const struct way *way, char *at, uint64_t bytes)
 {
 	for (int node = 1; node >= 0; node--)
 		for (uint64_t i = 0; i < bytes; i += work.bytes) {
 			void *page = at + i;
-			int status;
+			int status = -1;
 
 			syscall(SYS_move_pages, 0, 1UL, &page, &node, &status,
 				MPOL_MF_MOVE_ALL);
+			if (status != node && !work.apart)
+				errx(1, "a page does not move to node %d", node);
 		}
 }
 
@@ -777,9 +779,12 @@ int main(int argc, char **argv)
 		chosen[n++] = way_named(argv[i]);
 	seen = mapped(SMALL, MAP_SHARED, -1);
 	run(chosen, n);
-	printf("folios=%lu refused=%lu ns=%lu wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
-	       seen->folios, seen->refused, seen->ns, seen->wrong, seen->folio,
-	       seen->offset, seen->word, seen->tags, seen->tags_wrong);
+	printf("folios=%lu refused=%lu ns=%lu", seen->folios, seen->refused,
+	       seen->ns);
+	if (!work.faults_only)
+		printf(" wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
+		       seen->wrong, seen->folio, seen->offset, seen->word,
+		       seen->tags, seen->tags_wrong);
 	if (work.counted)
 		printf(" faults=%lu", seen->faults);
 	putchar('\n');

@@ -55,7 +55,7 @@ gone() {
 each_case() {
 	for each; do
 		# shellcheck disable=SC2086 # words
-		case_$each
+		case_$each || [ $? != 127 ] || fail "there is no case_$each"
 		gone
 	done
 }

@@ -121,7 +121,7 @@ coexist_exclusive() {
 	used "$1 first, path off" "$1" $FOLIOS 0
 	check "$1 first: on is refused" says_busy write "$CLEAR/mode" auto
 	check "$1 first: hook says who has it" says_of clear -16 $HOOKED_CLEAR
-	check "$1 first: mode is off" eval "grep -q '^\[off\]' $CLEAR/mode"
+	check "$1 first: mode is off" grep -q '^\[off\]' "$CLEAR/mode"
 	used "$1 first, on refused" "$1" $FOLIOS 0
 	load clear=auto
 	check "$1 first: the module loads without the path" \
@@ -167,7 +167,7 @@ coexist_everywhere() {
 	done
 }
 
-# ftrace's own switch: 7.3 refuses it where it would do harm, 6.12 does not
+# ftrace's own switch: 7.3 never takes the 0, others do while nothing permanent is hooked
 coexist_knob() {
 	load clear=off
 	if write "$FTRACE" 0 2>/dev/null; then

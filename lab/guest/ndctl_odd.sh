@@ -102,6 +102,5 @@ odd() {
 	PROOF=yes
 	[ -z "$BROKEN" ] || PROOF=
 	odd_each odd_compare
-	report odd label="$LABEL" namespaces=$#
 	unload
 }

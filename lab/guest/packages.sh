@@ -158,7 +158,7 @@ purge() {
 	check "purged: no DKMS tree" [ ! -e $DEBIAN/var/lib/dkms/bulkmm ]
 	inside sh $NOTES/files >/tmp/after
 	check "purged: no file is left" \
-		[ "$(diff $DEBIAN$NOTES/before /tmp/after)" = "" ]
+		[ "$(diff $DEBIAN$NOTES/before /tmp/after 2>&1)" = "" ]
 	# shellcheck disable=SC2086 # a list
 	check "purged: dpkg has forgotten them" eval "! says dpkg-query -W $PURGED"
 }

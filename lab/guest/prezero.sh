@@ -267,7 +267,6 @@ case_refused() {
 }
 
 case_symbols() {
-	must remove
 	for symbol in remove_hugetlb_folio enqueue_hugetlb_folio folio_zero_user \
 		size_to_hstate; do
 		before=$(lines)
@@ -277,7 +276,6 @@ case_symbols() {
 		check "$symbol missing: off" [ "$(cat "$PREZERO/mode")" = "[off] on" ]
 		check "$symbol missing: no hook is left" \
 			refused grep -q '^0 ' "$PREZERO/hook" "$CLEAR/hook"
-		must remove
 	done
 	load fault=inlined
 	check "inlined: on is refused" refused write "$PREZERO/mode" on
@@ -286,14 +284,12 @@ case_symbols() {
 	echo cloned >"$PARAMETERS/fault"
 	check "cloned: on is refused" refused write "$PREZERO/mode" on
 	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
-	must remove
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
 	check "no memory at load: off" reads "$PREZERO/mode" "[off] on"
 	echo none >"$PARAMETERS/fault"
 	settle
 	check "no memory at load: on later" write "$PREZERO/mode" on
-	must remove
 	load prezero=on
 }
 

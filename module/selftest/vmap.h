@@ -39,9 +39,6 @@ struct bmm_leaf {
 };
 
 struct bmm_leaf bmm_leaf_at(unsigned long addr);
-struct bmm_leaf bmm_leaf_wanted(unsigned long pfn, unsigned long size,
-				pgprot_t prot);
-unsigned long bmm_leaf_pfn(struct bmm_leaf leaf, unsigned long addr);
 bool bmm_leaf_writable(struct bmm_leaf leaf);
 
 /* vmap_model.c: compares a mapping with the page array it was made from */

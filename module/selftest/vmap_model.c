@@ -41,8 +41,8 @@ struct bmm_leaf bmm_leaf_at(unsigned long addr)
 }
 
 /* The entry of PAGE_SIZE or PMD_SIZE that the kernel itself writes. */
-struct bmm_leaf bmm_leaf_wanted(unsigned long pfn, unsigned long size,
-				pgprot_t prot)
+static struct bmm_leaf leaf_wanted(unsigned long pfn, unsigned long size,
+				   pgprot_t prot)
 {
 	u64 bits = size == PMD_SIZE ? bmm_arch_block(pfn, prot) :
 				      pte_val(pfn_pte(pfn, prot));
@@ -51,7 +51,7 @@ struct bmm_leaf bmm_leaf_wanted(unsigned long pfn, unsigned long size,
 }
 
 /* The page that an entry maps at an address within it. */
-unsigned long bmm_leaf_pfn(struct bmm_leaf leaf, unsigned long addr)
+static unsigned long leaf_pfn(struct bmm_leaf leaf, unsigned long addr)
 {
 	unsigned long first = leaf.size == PMD_SIZE ?
 				      pmd_pfn(__pmd(leaf.bits)) :
@@ -141,9 +141,8 @@ static unsigned long check_entries(struct bmm_verdict *verdict,
 		bmm_model_wrong(verdict, "ungrouped", i, 0, 1);
 	for (n = 0; n < size; n++) {
 		struct bmm_leaf is = bmm_leaf_at(addr + n * PAGE_SIZE);
-		struct bmm_leaf wanted = bmm_leaf_wanted(page_to_pfn(
-								 array[i + n]),
-							 PAGE_SIZE, prot);
+		struct bmm_leaf wanted = leaf_wanted(page_to_pfn(array[i + n]),
+						     PAGE_SIZE, prot);
 
 		wanted.bits |= grouped ? BMM_ARCH_CONTIGUOUS : 0;
 		if (is.size != wanted.size || is.bits != wanted.bits)
@@ -173,7 +172,7 @@ static unsigned long check_leaf(struct bmm_verdict *verdict, unsigned long addr,
 	}
 	if (is.size != PMD_SIZE)
 		return check_entries(verdict, addr, array, nr, i, prot, large);
-	wanted = bmm_leaf_wanted(page_to_pfn(array[i]), PMD_SIZE, prot);
+	wanted = leaf_wanted(page_to_pfn(array[i]), PMD_SIZE, prot);
 	if (is.bits != wanted.bits)
 		bmm_model_wrong(verdict, "entry", i, is.bits, wanted.bits);
 	verdict->large++;
@@ -186,7 +185,7 @@ void bmm_model_mapped(struct bmm_verdict *verdict, unsigned long addr,
 		      enum bmm_large large)
 {
 	bool writable = bmm_leaf_writable(
-		bmm_leaf_wanted(page_to_pfn(array[0]), PAGE_SIZE, prot));
+		leaf_wanted(page_to_pfn(array[0]), PAGE_SIZE, prot));
 	unsigned long i, next = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -213,7 +212,7 @@ void bmm_model_gone(struct bmm_verdict *verdict, unsigned long addr,
 		unsigned long at = addr + i * PAGE_SIZE;
 		struct bmm_leaf is = bmm_leaf_at(at);
 
-		if (is.size && bmm_leaf_pfn(is, at) == page_to_pfn(array[i]))
+		if (is.size && leaf_pfn(is, at) == page_to_pfn(array[i]))
 			bmm_model_wrong(verdict, "left", i, is.bits, 0);
 	}
 }
@@ -234,7 +233,7 @@ unsigned long bmm_model_prefix(unsigned long addr, struct page **array,
 		if (!is.size)
 			prefix = min(prefix, i);
 		else if (prefix < nr || !array[i] ||
-			 bmm_leaf_pfn(is, at) != page_to_pfn(array[i]))
+			 leaf_pfn(is, at) != page_to_pfn(array[i]))
 			return -1;
 	}
 	return prefix;

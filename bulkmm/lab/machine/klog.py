@@ -4,8 +4,8 @@
 import re
 
 BAD = re.compile(
-    r"BUG:|BUG at|WARNING:|Oops|Call Trace|Kernel panic|(?<!CONFIG_)KASAN|KCSAN|UBSAN"
-    r"|general protection|unable to handle|double fault|invalid opcode"
+    r"BUG:|BUG at|WARNING:|Oops|Call [Tt]race|Kernel panic|(?<!CONFIG_)KASAN|KCSAN"
+    r"|UBSAN|general protection|[Uu]nable to handle|double fault|invalid opcode"
     r"|possible (?:recursive|circular) locking|suspicious RCU|lock held when"
     r"|INFO: task .* blocked|hung_task|rcu.*(?:stall|self-detected)"
     r"|soft lockup|hard LOCKUP|refcount_t|unchecked MSR|Bad page state"
@@ -15,7 +15,7 @@ BAD = re.compile(
     r"|turning off the locking"
 )
 # marks of a warning; a job may expect one (lab/guest/report.sh)
-WARNING = re.compile(r"WARNING:|Call Trace")
+WARNING = re.compile(r"WARNING:|Call [Tt]race")
 # echoes of boot parameters are not messages
 TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")
 # x86: function_graph's return path calls into itself; an interrupt there finds that

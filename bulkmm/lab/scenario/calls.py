@@ -243,7 +243,6 @@ class Latency(Clear):
         yield base.says(
             "tracepoint", outcome.of("traced")[:1], {**TRACED, "unit": unit}
         )
-        yield base.says("every byte zero", seen, {"wrong": 0})
         bounds = [] if preempts else outcome.of("bound")
         of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")
         for name, some in of_list.items():
