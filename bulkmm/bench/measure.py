@@ -122,9 +122,9 @@ def _arguments(request: Request, number: int) -> list[str]:
 
 def _start(taken: list[list[Event]]) -> Event:
     """Return the first process's description of the run, the least in huge pages."""
-    first, *others = (event for _, event in _each(taken, "start"))
-    least = min(first, *others, key=lambda event: event.get("huge_bytes", 0))
-    found = first | {k: v for k, v in least.items() if k == "huge_bytes"}
+    starts = [event for _, event in _each(taken, "start")]
+    least = min(starts, key=lambda event: event.get("huge_bytes", 0))
+    found = starts[0] | {k: v for k, v in least.items() if k == "huge_bytes"}
     return {key: value for key, value in found.items() if key != "event"}
 
 
