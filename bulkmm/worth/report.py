@@ -125,10 +125,12 @@ def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
     for path in dict.fromkeys(one.path for one in rows):
         mine = [one for one in rows if one.path == path]
         low, high = (sum((r.saved_seconds or (0, 0))[i] for r in mine) for i in (0, 1))
-        done = sum(one.seconds for one in mine)
+        done, part = sum(one.seconds for one in mine), _span((low, high))
         if high < least:
-            continue
-        said = f"{path} {_span((low, high))} of {_s(done)} of {DOES.get(path, path)}"
+            if sum(r.seconds for r in mine if r.saved_seconds is None) < least:
+                continue
+            part = "an unknown part"  # no figure says that it would be little
+        said = f"{path} {part} of {_s(done)} of {DOES.get(path, path)}"
         (load if low >= least else perhaps).append(said)
     idle = [p for p in dict.fromkeys(r.path for r in rows) if not _calls(rows, p)]
     said = f"load it: in {_s(spent)} it would save {'; '.join(load)}" if load else ""

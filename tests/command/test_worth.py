@@ -114,12 +114,13 @@ def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:
     [
         (3200, "6.12.1", "load it: in 60.0 s it would save clear 1.20 s to 1.92 s"),
         (3200, "7.3.1", "try it: it may save clear 0 ns to 1.92 s"),
+        (3200, None, "try it: it may save clear an unknown part of 3.20 s"),
         (100, "6.12.1", "not needed for what ran in 60.0 s"),
     ],
 )
-def test_the_verdict(ms: int, release: str, says: str, kept: Path) -> None:
+def test_the_verdict(ms: int, release: str | None, says: str, kept: Path) -> None:
     counts = Counts({CLEAR.name: 99}, [Sum(CLEAR.name, 40, 99, ms * 1_000_000)])
-    known = gain.kept(ZEN4, release, kept)
+    known = gain.kept(ZEN4, release, kept) if release else gain.Known("none", {})
     rows = [report.row(one, counts, known, 60) for one in (CLEAR, VMAP)]
     verdict = report.verdict(rows, [], 60)
     assert verdict.startswith(says), verdict
