@@ -170,8 +170,10 @@ class Early:
 def early(root: Root, known: Known) -> list[Early]:
     """Return what happened at boot, and what will happen at the first use."""
     found = []
-    nbytes, total, _ = late.missed(root)
-    if nbytes := nbytes if total else late.zone_bytes(root):
+    nbytes, total, module = late.missed(root)
+    if not total and not late.calls(module):
+        nbytes = late.zone_bytes(root)
+    if nbytes:
         said = f"struct pages of {text.size(nbytes)} of devices were built without it"
         found.append(_worked("memmap", said, nbytes, known, share=STRUCT_PAGE))
     for page in sizes(root):

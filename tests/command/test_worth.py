@@ -10,7 +10,7 @@ from typing import Any
 
 import made
 import pytest
-from fakekernel import RELEASE, Fake, pool
+from fakekernel import RELEASE, Fake, load, pool
 
 from bulkmm import cli
 from bulkmm.control import tracefs
@@ -162,6 +162,8 @@ def test_what_happened_before(kernel: Fake, kept: Path) -> None:
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(1 / 16)
     assert devices.saved_seconds == pytest.approx(0.25 * 3 / 4)
+    load(kernel)  # which has seen them come up
+    assert gain.early(Root(kernel.root), known) == [pages]
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:
