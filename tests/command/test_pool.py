@@ -12,6 +12,7 @@ import pytest
 from commandlib import Command
 from fakekernel import Fake, pool
 from programs import completed
+from rootlib import alone_with_the_pool
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
@@ -178,8 +179,7 @@ def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
         argv = [sys.executable, "-m", "bulkmm.cli", "pool", how, "--page", "2M"]
         return completed([*argv, "--size", "198M", *words], timeout=60).returncode
 
-    with Path("/run/lock/bulkmm-test-pool").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of all tests on this machine
+    with alone_with_the_pool():
         before = counts()
         assert changed("grow", "--jobs", jobs) == Exit.OK
         assert sum(counts().values()) == sum(before.values()) + 99
