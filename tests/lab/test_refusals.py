@@ -19,7 +19,6 @@ from bulkmm.lab.machine import pins
 from bulkmm.lab.scenario import SCENARIOS, Scenario
 
 FSDAX = "pmem-fsdax-100g"
-ARM64_KERNEL = "7.3.4+deb13-cloud-arm64"
 
 
 # text that each option is given, and text that it refuses
