@@ -203,6 +203,7 @@ def test_the_verdict_on_a_path(
         ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled", "no"),
         ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled", "no"),
         (CONFIG, "CONFIG_MODULES=y\nCONFIG_KPROBES=y", NEEDED, "no"),
+        (CONFIG, f"{NEEDED}=y", "CONFIG_ZONE_DEVICE", "no"),
         ("/sys/kernel/security/lockdown", "none [integrity] x", "lockdown", "care"),
         (f"{MODULE}/sig_enforce", "Y", "module signatures", "care"),
         ("/proc/sys/kernel/osrelease", "7.1.1", "kernel", "care"),
