@@ -2,6 +2,7 @@
 """``bulkmm pool`` on pools made of files, and on this machine's own."""
 
 import fcntl
+import json
 import os
 import signal
 import sys
@@ -89,11 +90,22 @@ def test_a_note_of_a_killed_run_is_heeded_once(
     raised = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages"
     two.remove(raised)
     (two.root / raised[1:]).mkdir()
-    two.write("/run/bulkmm/pool-2048kB.json", note)
+    two.write("/run/bulkmm/pool.json", note)
     done = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
     assert done.code == Exit.OK, done.err
     assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
     assert not list(two.root.glob("run/bulkmm/*.json"))
+
+
+def test_a_note_is_heeded_by_a_run_for_another_page_size(
+    two: Fake, bulkmm: Command
+) -> None:
+    other = Pool(Root(two.root), 1 << 30)
+    two.write(other.file("nr_overcommit_hugepages"), "8", 0o644)
+    held = {"page": other.page, "nr_overcommit_hugepages": 5}
+    two.write("/run/bulkmm/pool.json", json.dumps(held))
+    assert bulkmm("pool", "shrink", "--page", "2M", "--size", "2M").code == Exit.OK
+    assert other.read("nr_overcommit_hugepages") == 5
 
 
 @pytest.mark.parametrize(
