@@ -140,15 +140,16 @@ def _kind(one: Function, bits: int) -> str:
     return "clear" if one.path == "alloc" else one.path
 
 
-def work(known: Known, one: Function, calls: float) -> float:
+def work(known: Known, one: Function, pages: float) -> float:
     """Return the most seconds that calls spend on what a path does.
 
-    A fault that is timed in place of its clearing does more than clear.
+    A fault that is timed in place of its clearing does more than clear a page, or gets
+    none.
     """
     gain = known.gains.get("clear")
     if one.name not in INSTEAD.values() or not gain:
         return math.inf
-    return calls * HUGE / gain.gb_per_s / 1e9
+    return pages * HUGE / gain.gb_per_s / 1e9
 
 
 def saved(seconds: float, ratio: float) -> float:

@@ -86,9 +86,10 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
     scale = max(calls / timed, 1.0) if timed else 0.0
     large = [s for s in sums if gain.served(one, s.bits)]
     seconds = sum(s.ns for s in large) * scale / 1e9
+    pages = min(timed * scale, counts.huge_pages)
     spans = [
         (
-            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * scale)),
+            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * pages / timed)),
             gain.span(known, one, s.bits),
         )
         for s in large
