@@ -93,7 +93,8 @@ def _module(root: Root, kernel: Kernel) -> Check:
 
 def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
     """Check whether a module would load inert; a loaded one reports it."""
-    if kernel.told("bulkmm.inert") in kernels.TRUE and not modules.loaded(root):
+    told = kernel.told("bulkmm.inert") or ""
+    if kernels.TRUE.match(told) and not modules.loaded(root):
         said = "1 on the command line: modprobe loads a module that hooks nothing"
         yield Check("bulkmm.inert", NO, said, "modprobe bulkmm inert=0")
 

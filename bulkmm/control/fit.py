@@ -15,7 +15,9 @@ LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
 # nothing any more.
 RANGES_SINCE = "7.0"
-THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+HOME = "/sys/kernel/mm/transparent_hugepage"
+# that of a size, since 6.8, goes before that of all, which it may inherit
+THP = (f"{HOME}/hugepages-2048kB/enabled", f"{HOME}/enabled")
 # devices that become RAM, by who drives them
 GROWING = {
     "kmem devices": "/sys/bus/dax/drivers/kmem",
@@ -53,7 +55,9 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Yield each path that has work here, and what work."""
     if nbytes := late.missed(root)[1] or late.zone_bytes(root):
         yield "memmap", f"{text.size(nbytes)} of devices have struct pages"
-    if (thp := modules.chosen(root, THP)) not in ("", "never"):
+    words = [modules.chosen(root, file) for file in THP]
+    thp = next((one for one in words if one not in ("", "inherit")), "never")
+    if thp != "never":
         if kernel.zeroing == "allocator":
             yield "alloc", f"transparent huge pages ({thp}), allocator zeroes"
         elif not needs.at_least(kernel.release, RANGES_SINCE):

@@ -26,7 +26,7 @@ CASES: dict[Zeroing, str] = {
     "unknown": "init_on_alloc is unknown: neither the command line nor a readable "
     "configuration of this kernel says it",
 }
-TRUE = ("1", "y", "Y", "on", "true")
+TRUE = re.compile("[1yYtT]|[oO][nN]")  # begins it, to kstrtobool() (lib/kstrtox.c)
 
 
 class Kernel:
@@ -78,7 +78,7 @@ class Kernel:
         """Return whether the allocator clears all pages; None if unknown."""
         told = self.told("init_on_alloc")
         if told is not None:
-            return told in TRUE
+            return bool(TRUE.match(told))
         return self.option("INIT_ON_ALLOC_DEFAULT_ON")
 
     @property

@@ -39,7 +39,7 @@ def missed(root: Root) -> tuple[int, int, modules.Module | None]:
     """Return bytes of devices that the module has missed, of all, and the module."""
     devices = sorted(_devices(root))
     module = modules.read(root)
-    return sum(devices[: max(len(devices) - _calls(module), 0)]), sum(devices), module
+    return sum(devices[: max(len(devices) - calls(module), 0)]), sum(devices), module
 
 
 def zone_bytes(root: Root) -> int:
@@ -48,7 +48,7 @@ def zone_bytes(root: Root) -> int:
     return sum(map(int, zones)) * PAGE
 
 
-def _calls(module: modules.Module | None) -> int:
+def calls(module: modules.Module | None) -> int:
     """Return how many devices, or parts of them, the module has seen come up."""
     path = module.path("memmap") if module else None
     return path.counters.get("hits", 0) + sum(path.fallbacks.values()) if path else 0

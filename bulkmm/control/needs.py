@@ -13,7 +13,10 @@ PATHS = Path(__file__).with_name("paths.def")
 KERNELS = Path(__file__).with_name("kernels.mk")
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}  # ours by the kernel's name
 # options that all paths need
-WITH = ("MODULES", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "KPROBES", "DEBUG_INFO_BTF")
+WITH = (
+    *("MODULES", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "KPROBES", "DEBUG_INFO_BTF"),
+    *("HUGETLB_PAGE", "ZONE_DEVICE"),  # to build: module/compat/supported.mk
+)
 # the one case of clearing (see bulkmm status) in which a path has a use
 ONLY = {"alloc": "allocator"}
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

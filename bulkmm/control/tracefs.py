@@ -56,7 +56,8 @@ def _started(pid: int) -> str:
 def owned(home: Root, what: str) -> Iterator[tuple[str, Interruptible]]:
     """Have an instance; yield its name, and what opens a part of the block to signals.
 
-    All that bears the name is removed, however the block ends.
+    All that bears the name is removed, however the block ends; where others use it,
+    by a later run.
     """
     for name in sweep(home):
         sys.stderr.write(f"bulkmm: removed what {name} left behind in tracefs\n")
@@ -66,7 +67,10 @@ def owned(home: Root, what: str) -> Iterator[tuple[str, Interruptible]]:
             home.at(f"instances/{name}").mkdir()
             yield name, interruptible
         finally:
-            remove(home, name)
+            try:
+                remove(home, name)
+            except OSError as error:  # others use it; what the block made is no less
+                sys.stderr.write(f"bulkmm: {name} stays in tracefs: {error}\n")
 
 
 def sweep(home: Root) -> list[str]:

@@ -15,7 +15,7 @@ from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
 from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
-from bulkmm.size import KIB, MIB
+from bulkmm.size import MIB
 
 RUN = "/run/bulkmm"
 OVERCOMMIT = "nr_overcommit_hugepages"
@@ -29,7 +29,7 @@ def alone(pool: Pool) -> Iterator[Path]:
     Yield the file in which this run notes what it raises.
     """
     home = pool.root.at(RUN)
-    note = home / f"pool-{pool.page // KIB}kB.json"
+    note = home / "pool.json"
     try:
         home.mkdir(parents=True, exist_ok=True)
         lock = (home / "pool.lock").open("w")
@@ -50,10 +50,15 @@ def alone(pool: Pool) -> Iterator[Path]:
 
 def _restore(
     pool: Pool,
+    page: int = 0,
     nr_overcommit_hugepages: int | None = None,
     lent: Mapping[str, tuple[int, int]] | None = None,
 ) -> None:
-    """Undo what was noted; lent: by node, the pages before and how many more."""
+    """Undo what was noted of this pool, or of the one of another page size.
+
+    lent: by node, the pages before and how many more.
+    """
+    pool = replace(pool, page=page or pool.page)
     for node, (before, pages) in (lent or {}).items():
         part = replace(pool, node=int(node))
         part.set_persistent(max(before, part.persistent() - pages))
@@ -65,7 +70,7 @@ def _restore(
 def _noted(note: Path, pool: Pool, **raised: Any) -> Iterator[None]:  # noqa: ANN401
     """Restore what the block raises; the next run does if this one is killed."""
     earlier = files.read_json(note)
-    files.write(note, json.dumps(earlier | raised), "the note")
+    files.write(note, json.dumps(earlier | raised | {"page": pool.page}), "the note")
     try:
         yield
     finally:

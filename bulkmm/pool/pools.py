@@ -92,7 +92,9 @@ class Pool:
     def parts(self, node: int | None = None) -> list[Self]:
         """Return the parts of the nodes that have memory, or of one if it has any."""
         wanted = nodes(self.root) if node is None else [node]
-        every = [replace(self, node=one) for one in wanted]
+        # sysfs has a pool of every node (hugetlb_register_all_nodes(), mm/hugetlb.c)
+        here = [one for one in wanted if meminfo(self.root, one, "MemTotal")]
+        every = [replace(self, node=one) for one in here]
         return [one for one in every if self.root.read(one.file(TOTAL)) is not None]
 
     def evenly(self, pages: int, node: int | None = None) -> dict[Self, int]:

@@ -52,7 +52,7 @@ def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
     for one, names in wanted:
         name = next((n for n in names if not known[n].absent), one.name)
         if known[name].absent or known[name].traceable is False:
-            missing.append(f"{one.name}: {known[one.name].absent or 'not traceable'}")
+            missing.append(f"{name}: {known[name].absent or 'not traceable'}")
         else:
             found.setdefault(name, replace(one, name=name))
     return list(found.values()), missing

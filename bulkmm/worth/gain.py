@@ -140,15 +140,16 @@ def _kind(one: Function, bits: int) -> str:
     return "clear" if one.path == "alloc" else one.path
 
 
-def work(known: Known, one: Function, calls: float) -> float:
+def work(known: Known, one: Function, pages: float) -> float:
     """Return the most seconds that calls spend on what a path does.
 
-    A fault that is timed in place of its clearing does more than clear.
+    A fault that is timed in place of its clearing does more than clear a page, or gets
+    none.
     """
     gain = known.gains.get("clear")
     if one.name not in INSTEAD.values() or not gain:
         return math.inf
-    return calls * HUGE / gain.gb_per_s / 1e9
+    return pages * HUGE / gain.gb_per_s / 1e9
 
 
 def saved(seconds: float, ratio: float) -> float:
@@ -170,8 +171,10 @@ class Early:
 def early(root: Root, known: Known) -> list[Early]:
     """Return what happened at boot, and what will happen at the first use."""
     found = []
-    nbytes, total, _ = late.missed(root)
-    if nbytes := nbytes if total else late.zone_bytes(root):
+    nbytes, total, module = late.missed(root)
+    if not total and not late.calls(module):
+        nbytes = late.zone_bytes(root)
+    if nbytes:
         said = f"struct pages of {text.size(nbytes)} of devices were built without it"
         found.append(_worked("memmap", said, nbytes, known, share=STRUCT_PAGE))
     for page in sizes(root):

@@ -5,11 +5,13 @@ A kprobe event and its return, each on all functions, start and stop a clock by 
 and function; a synthetic event carries the difference to a histogram.
 """
 
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from bulkmm.control.needs import at_least
 from bulkmm.control.root import Root
@@ -42,6 +44,8 @@ LINE = re.compile(
     r" hitcount: +(\d+)(?: +lat: +(\d+))?"
 )
 ENTRIES = re.compile(r"^ +Entries: (\d+)$", re.MULTILINE)
+VMSTAT = Path("/proc/vmstat")
+HUGE_PAGES = re.compile(r"^thp_fault_alloc (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,11 @@ class Sum:
 
 @dataclass(frozen=True)
 class Counts:
-    """All calls, and what the timed ones add up to."""
+    """All calls, what the timed ones add up to, the huge pages that faults have had."""
 
     calls: dict[str, int]
     sums: list[Sum]
+    huge_pages: float = math.inf
 
 
 class Probes:
@@ -68,6 +73,7 @@ class Probes:
     def __init__(self, home: Root, name: str) -> None:
         self.home = home
         self.name = name
+        self.huge_pages = _huge_pages()
 
     def install(self, functions: Iterable[str]) -> None:
         """Install them on functions."""
@@ -107,7 +113,12 @@ class Probes:
         return Counts(
             {name: int(n) for name, _, n, _ in LINE.findall(text)},
             [Sum(name, int(bits), int(n), int(ns)) for name, bits, n, ns in found],
+            _huge_pages() - self.huge_pages,
         )
+
+
+def _huge_pages() -> int:
+    return sum(map(int, HUGE_PAGES.findall(VMSTAT.read_text(encoding="ascii"))))
 
 
 @contextmanager

@@ -86,9 +86,10 @@ def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
     scale = max(calls / timed, 1.0) if timed else 0.0
     large = [s for s in sums if gain.served(one, s.bits)]
     seconds = sum(s.ns for s in large) * scale / 1e9
+    pages = min(timed * scale, counts.huge_pages)
     spans = [
         (
-            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * scale)),
+            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * pages / timed)),
             gain.span(known, one, s.bits),
         )
         for s in large
@@ -125,10 +126,12 @@ def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
     for path in dict.fromkeys(one.path for one in rows):
         mine = [one for one in rows if one.path == path]
         low, high = (sum((r.saved_seconds or (0, 0))[i] for r in mine) for i in (0, 1))
-        done = sum(one.seconds for one in mine)
+        done, part = sum(one.seconds for one in mine), _span((low, high))
         if high < least:
-            continue
-        said = f"{path} {_span((low, high))} of {_s(done)} of {DOES.get(path, path)}"
+            if sum(r.seconds for r in mine if r.saved_seconds is None) < least:
+                continue
+            part = "an unknown part"  # no figure says that it would be little
+        said = f"{path} {part} of {_s(done)} of {DOES.get(path, path)}"
         (load if low >= least else perhaps).append(said)
     idle = [p for p in dict.fromkeys(r.path for r in rows) if not _calls(rows, p)]
     said = f"load it: in {_s(spent)} it would save {'; '.join(load)}" if load else ""

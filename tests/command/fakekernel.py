@@ -9,11 +9,8 @@ from bulkmm.control import needs
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 OPTIONS = (
+    *needs.WITH,
     "X86_64",
-    "MODULES",
-    "KPROBES",
-    "DEBUG_INFO_BTF",
-    "DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
     "MEMORY_HOTPLUG",
     "SPARSEMEM_VMEMMAP",
     "PREEMPT_LAZY",

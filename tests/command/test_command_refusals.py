@@ -163,8 +163,8 @@ def test_it_is_refused(
     code: int,
     says: str,
 ) -> None:
-    pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2)})
-    loaded.write("/sys/devices/system/node/node2/cpulist", "")
+    pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2), 2: (0, 0, 0)})
+    loaded.write("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 0 kB")
     home = Path(files["home"])
     before = {p: p.read_bytes() for p in home.rglob("*") if p.is_file()}
     given = shlex.split(words.format(**files))

@@ -26,6 +26,7 @@ ENABLED = f"{TRACING}/enabled_functions"
 FILTERS = f"{TRACING}/available_filter_functions"
 RELEASED = "/proc/sys/kernel/osrelease"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+OF_SIZE = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 ASKED = "always [madvise] never"
 FOLIO = "folio_zero_user"
@@ -202,6 +203,7 @@ def test_the_verdict_on_a_path(
         ("/proc/sys/kernel/ftrace_enabled", "0", "kernel.ftrace_enabled", "no"),
         ("/proc/sys/kernel/modules_disabled", "1", "kernel.modules_disabled", "no"),
         (CONFIG, "CONFIG_MODULES=y\nCONFIG_KPROBES=y", NEEDED, "no"),
+        (CONFIG, f"{NEEDED}=y", "CONFIG_ZONE_DEVICE", "no"),
         ("/sys/kernel/security/lockdown", "none [integrity] x", "lockdown", "care"),
         (f"{MODULE}/sig_enforce", "Y", "module signatures", "care"),
         ("/proc/sys/kernel/osrelease", "7.1.1", "kernel", "care"),
@@ -299,7 +301,8 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     [
         ({}, "not needed", []),
         ({THP: ASKED, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
-        ({THP: ASKED}, "load", ["alloc"]),
+        ({THP: ASKED, OF_SIZE: "[inherit] never"}, "load", ["alloc"]),
+        ({THP: ASKED, OF_SIZE: "inherit [never]"}, "not needed", []),
         ({RELEASED: OLD, THP: ASKED}, "load", ["clear"]),
         ({POOL: "64"}, "load", ["clear"]),
         (

@@ -83,13 +83,6 @@ def test_a_path_that_cannot_be_switched_is_not_kept(
     assert not (loaded.root / FILE[1:]).exists()
 
 
-def test_a_folder_that_cannot_be_written(kernel: Fake, bulkmm: Command) -> None:
-    kernel.write("/etc/modprobe.d", "a file")
-    done = bulkmm("on", "clear", "--persist")
-    assert done.code == Exit.ENVIRONMENT
-    assert "modprobe.d" in done.err
-
-
 def test_modes_are_those_of_the_parameters() -> None:
     page = (ROOT / "docs" / "abi.md").read_text()
     row = r"^\| `(\w+)` \| (`o(?:ff|n)`[^|]*) \|.*\| mode at load \|$"

@@ -79,7 +79,7 @@ def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> 
         ("6.12.107+deb13-cloud-amd64", "n", "init_on_alloc=1", "twice"),
         ("6.13.0", "y", "", "allocator"),
         (RELEASE, None, "", "unknown"),
-        (RELEASE, None, "init_on_alloc=1", "allocator"),
+        (RELEASE, None, "init_on_alloc=Yes", "allocator"),
     ],
 )
 def test_who_clears_huge_pages(

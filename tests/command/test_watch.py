@@ -141,6 +141,16 @@ def test_trace_where_it_cannot_be(kernel: Fake, bulkmm: Command) -> None:
     assert "mount -t tracefs" in done.err
 
 
+def test_an_instance_that_others_use_stays_and_costs_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "instances").mkdir()
+    with tracefs.owned(Root(tmp_path), "watch") as (name, _):
+        (tmp_path / "instances" / name / "trace").touch()  # rmdir() fails
+    said = capsys.readouterr().err
+    assert said.startswith(f"bulkmm: {name} stays in tracefs: ")
+
+
 @pytest.mark.parametrize("at", ["made", "within", "removed"])
 def test_an_instance_is_removed_by_any_number_of_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * All public operations from several threads while another one changes the
- * selections, to be run under ThreadSanitizer, and with the library as it is
- * installed. Each thread has memory of its own: what they share is what is
- * selected, and the buffer that calibration works on.
+ * selections, to be run under ThreadSanitizer. Each thread has memory of its
+ * own: what they share is what is selected, and the buffer that calibration
+ * works on.
  */
 #include <pthread.h>
 #include <stdio.h>

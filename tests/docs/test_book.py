@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from docpages import BOOK, FENCED, PAGES, ROOT, name
 
-from bulkmm.lab.machine import debs
 from bulkmm.lab.scenario import SCENARIOS
 
 CONTENTS = ROOT / "docs" / "README.md"
@@ -57,7 +56,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_changes_begin_with_this_version() -> None:
     text = (ROOT / "CHANGES.md").read_text()
     versions = re.findall(r"^## (\S+)$", text, re.MULTILINE)
-    assert versions[0] == debs.version()
     log = (ROOT / "debian/changelog").read_text()
     released = re.findall(r"^bulkmm \((\S+)\)", log, re.MULTILINE)
     assert versions == released

@@ -176,11 +176,3 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
         )
         assert bool(done.returncode) == bool(says), mode + done.stderr
         assert says in done.stderr
-
-
-def test_threads_use_it_while_another_one_selects(
-    installed: Installed, tmp_path: Path
-) -> None:
-    source = ROOT / "tests" / "core" / "concurrent.c"
-    program = installed.build(source, tmp_path / "concurrent")
-    assert installed.run(program) == "0 wrong\n"

@@ -64,3 +64,8 @@ def test_what_it_builds_for(version: str, settings: tuple[str, ...], says: str) 
     if says:
         (line,) = done.stderr.splitlines()
         assert says in line
+
+
+def test_dkms_skips_kernels_that_lack_an_option() -> None:
+    conf = (PROJECT / "debian/bulkmm-dkms.dkms").read_text()
+    assert [had for had in NEEDED if had[:-2] not in conf] == []

@@ -34,7 +34,7 @@ MADE = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
     "Module.symvers", "modules.order",
 )  # fmt: skip
-# files that name the version; tests/packages compares them
+# files that name the version
 VERSIONS = ("debian/changelog", "pyproject.toml")
 HEADER = "core/bulkmm.h"  # in three lines; Meson and the module have it from there
 # the project has no mail address that lintian accepts
