@@ -110,8 +110,9 @@ void fuzz_scenario(const struct run *run, struct scenario *s)
 	read_case(run, line, value);
 	free(line);
 	build(run, s, value);
-	if (s->bytes)
-		s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
+	if (!s->bytes)
+		die("the case writes nothing: %s", run->one_case);
+	s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
 }
 
 /* Runs the kernel, then the module, and compares. */

@@ -130,6 +130,8 @@ bool vmap_build(struct scenario *s, const uint64_t *v)
 	memcpy(s->value, v, FIELDS * sizeof(*v));
 	s->kind = ANY;
 	s->pages = s->each = s->from = v[PAGES];
+	s->bytes = s->pages * sizeof(*vmap_tables);
 	s->modes = vmap_modes;
+	s->unlimited = true;
 	return true;
 }
