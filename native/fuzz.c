@@ -124,8 +124,7 @@ static void run_case(struct run *run, struct tally *tally,
 
 	write_case(run, arm, value);
 	build(run, &s, value);
-	if (run->family->enter)
-		run->family->enter(&s);
+	run->family->enter(&s);
 	run_once(run, &s, &run->arms[0]);
 	run->family->keep(&s);
 	before = module_hits(run->family);

@@ -212,8 +212,6 @@ void arms_make(struct run *run, const struct scenario *s);
 void arms_free(struct run *run);
 
 /* run.c */
-void run_enter(const struct run *run, const struct scenario *s,
-	       unsigned int side);
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);

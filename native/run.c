@@ -12,13 +12,12 @@
 #include "native.h"
 
 /* Enters a side, and prepares a scenario there. */
-void run_enter(const struct run *run, const struct scenario *s,
-	       unsigned int side)
+static void run_enter(const struct run *run, const struct scenario *s,
+		      unsigned int side)
 {
 	side_enter(side);
 	random_seed(run->arrays);
-	if (run->family->enter)
-		run->family->enter(s);
+	run->family->enter(s);
 }
 
 /* Runs an arm once; returns how long it took. */
@@ -152,8 +151,7 @@ void shared_scenario(struct run *run, const struct scenario *s)
 	size_t i;
 
 	arms_make(run, s);
-	if (run->family->enter)
-		run->family->enter(s);
+	run->family->enter(s);
 	for (i = 0; i < run->nr; i++)
 		if (run->arms[i].mode)
 			shared_by(run, s, &run->arms[i]);
