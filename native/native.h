@@ -231,7 +231,7 @@ void symbol_describe(uint64_t address, char *buf, size_t size);
 
 /* side.c */
 void side_begin(void);
-bool side_enter(unsigned int side);
+void side_enter(unsigned int side);
 unsigned int side_now(void);
 
 /* faults.c */
