@@ -131,7 +131,7 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
             _run(row, image, module, progress)
         except BulkmmError as error:
             row.ok = False
-            row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
+            row.module = f"FAILED: {_line(error)}"
     text = json.dumps(asdict(row), indent=1) + "\n"
     files.write(to / f"{offer.release}.json", text, "the row")
     return row
