@@ -143,7 +143,7 @@ def _plan(
     paravirt = 0, 0
     if ".parainstructions" in image.sections:
         paravirt = known["pv_ops"], known["_paravirt_nop"]
-    thunks = known["__x86_indirect_thunk_array"]
+    thunks = known.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
     return patch.Plan(features, thunks, image, returns, form, paravirt)
 
 
