@@ -199,7 +199,7 @@ void fuzz(struct run *run)
 	run->family->build(&any, value);
 	run->backends = true;
 	arms_make(run, &any);
-	services_quiet(true); /* no messages about fallbacks */
+	services_quiet(); /* no messages about fallbacks */
 	if (run->one_case) {
 		run_one(run, &tally);
 	} else {

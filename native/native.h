@@ -272,7 +272,7 @@ size_t sites_nr(void);
 
 /* services.c */
 void services_init(void);
-void services_quiet(bool quiet);
+void services_quiet(void);
 uint64_t services_clocks(void);
 char *services_percpu(size_t *bytes);
 
