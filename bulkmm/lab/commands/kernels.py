@@ -102,7 +102,7 @@ def _every(
 
 def key() -> str:
     """Return a hash of the sources of module, harness and judges."""
-    native = (PROJECT / "native").glob("*.[ch]")
+    native = [f for of in ("native", "bench") for f in (PROJECT / of).glob("*.[ch]")]
     python = [*(PROJECT / "bulkmm" / "native").glob("*.py"), Path(__file__)]
     python.append(Path(stats.__file__))
     return content_key([*build.sources(), *native, *python])
