@@ -79,7 +79,6 @@ static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 	snprintf(s->name, sizeof(s->name), "%s", work->name);
 	s->kind = kind;
 	s->order = work->order;
-	s->from = START;
 	s->pages = bytes / PAGE;
 	s->bytes = bytes * work->times;
 	s->repeat = 1;
