@@ -139,7 +139,7 @@ void module_swap(const struct arm *to)
 	in = to;
 }
 
-/* How many requests the module has served so far. */
+/* How many requests the module has served in this state. */
 uint64_t module_hits(const struct family *family)
 {
 	enum {

@@ -175,7 +175,6 @@ struct family {
  * @seconds:  how long to generate cases; with @fuzz only
  * @corpus:   file of cases to run first, or NULL
  * @one_case: the only case to run, or NULL
- * @hits:     the module's hits before this scenario
  * @against:  directory of the kernel to compare with, or NULL
  * @stock:    only the kernel's own code: no published methods, no limits
  * @arrays:   seed of what is random in a scenario, the same on both sides
@@ -197,7 +196,6 @@ struct run {
 	const char *one_case;
 	struct arm arms[ARMS_MAX];
 	size_t nr;
-	uint64_t hits;
 	const char *against;
 	bool stock;
 	uint64_t arrays;
