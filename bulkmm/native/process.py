@@ -29,8 +29,6 @@ STUB = "stub_"  # the harness's replacement of a kernel function
 ALIGN = 2 << 20
 
 WANTED = ".wanted"  # its section: what it is to be told of the kernel's types
-# preemption of a kernel that decides at boot: the first of these that it has
-PREEMPTION = ("preempt_dynamic_voluntary", "preempt_dynamic_lazy")
 
 
 @dataclass(frozen=True)
@@ -186,10 +184,6 @@ def _write(
         "module": 0,
         "module size": 0,
         **layout(types),
-        "preemption": next(
-            (types.enumerators[one] for one in PREEMPTION if one in types.enumerators),
-            0,  # nothing to decide: 6.1-rt
-        ),
     }
     named = {"f": facts, "k": known.all}
     if linked:
