@@ -75,6 +75,7 @@ def prepared(
     mapped: int = vmlinux.MAPPED,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the module built for it."""
+    found = harness()
     image, types = read(kernel, mapped)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels
@@ -87,7 +88,7 @@ def prepared(
     thunk = cpu.return_thunk(mitigations, processor)
     plan = _plan(image, types, known, processor, thunk)
     # open until the end: it may be built again meanwhile, with functions elsewhere
-    with harness().open("rb") as held, scratch("bulkmm-native-") as where:
+    with found.open("rb") as held, scratch("bulkmm-native-") as where:
         linked = _module(built, image, known, held) if built else None
         _patch(image, known, plan, linked)
         _write(where, image, linked, known, types)
