@@ -16,7 +16,7 @@
 #define TOUCH	    (-1L) /* no system call: an exception */
 #define TIMES	    8	  /* clears of a folio in a row ("-again") */
 #define RADIUS 2 /* pages on each side of a touch that the series clears last */
-#define BATCH ((size_t)8 << 20) /* cleared between two chances to reschedule */
+#define BATCH ((size_t)32 << 20) /* cleared between two chances to reschedule */
 
 /* 6.1 has a third argument, which others ignore. */
 typedef void zero_fn(void *folio, uint64_t hint, unsigned int pages);
@@ -79,7 +79,6 @@ static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 	snprintf(s->name, sizeof(s->name), "%s", work->name);
 	s->kind = kind;
 	s->order = work->order;
-	s->from = START;
 	s->pages = bytes / PAGE;
 	s->bytes = bytes * work->times;
 	s->repeat = 1;

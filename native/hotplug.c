@@ -164,12 +164,17 @@ static void hotplug_keep(const struct scenario *s)
 		pages_keep(block(at), record);
 }
 
-/* Compares the last block of the sample. */
+/* Compares the blocks of the sample, the last one first. */
 static bool hotplug_right(const struct scenario *s)
 {
+	uint64_t i, nr = at;
+
 	if (s->kind >= JOINS)
 		return AT(bool, zone, OFFSET("zone.contiguous")) == answer;
-	return sum(at) == sums[at];
+	for (i = 0; i < s->repeat; i++, nr = (nr ? nr : blocks) - 1)
+		if (sum(nr) != sums[nr])
+			return false;
+	return true;
 }
 
 static char *hotplug_output(const struct scenario *s)

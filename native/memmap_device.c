@@ -61,8 +61,8 @@ bool memmap_build(struct scenario *s, const uint64_t *v)
 		return false;
 	memcpy(s->value, v, sizeof(s->value));
 	s->modes = memmap_modes;
-	s->from = MEMMAP_START + v[FROM] + own;
 	s->pages = own < v[PAGES] ? v[PAGES] - own : 0;
+	s->from = MEMMAP_START + v[FROM] + v[PAGES] - s->pages;
 	s->bytes = 0;
 	for (pfn = s->from; pfn < s->from + s->pages; pfn += 1ULL << v[ORDER])
 		s->bytes += memmap_unit_pages(v, pfn) * memmap_record;

@@ -93,13 +93,9 @@ bool module_force(const struct mode *mode, const char *backend)
 {
 	ssize_t (*store)(void *, void *, const char *,
 			 size_t) = (void *)module_symbol("select_store");
-	bool forced;
 
-	services_quiet(true); /* no message about an unknown name */
-	forced = store(NULL, backends_file(mode->op), backend,
-		       strlen(backend)) > 0;
-	services_quiet(false);
-	return forced;
+	return store(NULL, backends_file(mode->op), backend, strlen(backend)) >
+	       0;
 }
 
 /*
@@ -143,7 +139,7 @@ void module_swap(const struct arm *to)
 	in = to;
 }
 
-/* How many requests the module has served so far. */
+/* How many requests the module has served in this state. */
 uint64_t module_hits(const struct family *family)
 {
 	enum {

@@ -175,7 +175,6 @@ struct family {
  * @seconds:  how long to generate cases; with @fuzz only
  * @corpus:   file of cases to run first, or NULL
  * @one_case: the only case to run, or NULL
- * @hits:     the module's hits before this scenario
  * @against:  directory of the kernel to compare with, or NULL
  * @stock:    only the kernel's own code: no published methods, no limits
  * @arrays:   seed of what is random in a scenario, the same on both sides
@@ -197,7 +196,6 @@ struct run {
 	const char *one_case;
 	struct arm arms[ARMS_MAX];
 	size_t nr;
-	uint64_t hits;
 	const char *against;
 	bool stock;
 	uint64_t arrays;
@@ -212,8 +210,6 @@ void arms_make(struct run *run, const struct scenario *s);
 void arms_free(struct run *run);
 
 /* run.c */
-void run_enter(const struct run *run, const struct scenario *s,
-	       unsigned int side);
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct arm *arm);
 bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
@@ -233,7 +229,7 @@ void symbol_describe(uint64_t address, char *buf, size_t size);
 
 /* side.c */
 void side_begin(void);
-bool side_enter(unsigned int side);
+void side_enter(unsigned int side);
 unsigned int side_now(void);
 
 /* faults.c */
@@ -274,7 +270,7 @@ size_t sites_nr(void);
 
 /* services.c */
 void services_init(void);
-void services_quiet(bool quiet);
+void services_quiet(void);
 uint64_t services_clocks(void);
 char *services_percpu(size_t *bytes);
 

@@ -12,13 +12,12 @@
 #include "native.h"
 
 /* Enters a side, and prepares a scenario there. */
-void run_enter(const struct run *run, const struct scenario *s,
-	       unsigned int side)
+static void run_enter(const struct run *run, const struct scenario *s,
+		      unsigned int side)
 {
 	side_enter(side);
 	random_seed(run->arrays);
-	if (run->family->enter)
-		run->family->enter(s);
+	run->family->enter(s);
 }
 
 /* Runs an arm once; returns how long it took. */
@@ -80,7 +79,7 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 			continue;
 		module_swap(arm);
 		module_served(run->family, arm->mode, served, sizeof(served));
-		if (module_hits(run->family) == run->hits)
+		if (!module_hits(run->family))
 			snprintf(served, sizeof(served), "kernel");
 		if (served[0])
 			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
@@ -97,7 +96,6 @@ void run_scenario(struct run *run, const struct scenario *s)
 	unsigned int round;
 
 	arms_make(run, s);
-	run->hits = run->module ? module_hits(run->family) : 0;
 	run->arrays = random_next();
 	run_enter(run, s, run->arms[0].side);
 	run_once(run, s, &run->arms[0]);
@@ -152,8 +150,7 @@ void shared_scenario(struct run *run, const struct scenario *s)
 	size_t i;
 
 	arms_make(run, s);
-	if (run->family->enter)
-		run->family->enter(s);
+	run->family->enter(s);
 	for (i = 0; i < run->nr; i++)
 		if (run->arms[i].mode)
 			shared_by(run, s, &run->arms[i]);

@@ -96,10 +96,10 @@ STUB_AS(__alloc_percpu, pcpu_alloc_noprof);
 
 static bool quiet;
 
-/* Whether to suppress log messages. */
-void services_quiet(bool on)
+/* Suppresses log messages from now on. */
+void services_quiet(void)
 {
-	quiet = on;
+	quiet = true;
 }
 
 /* The kernel formats: it has more formats than C. */

@@ -32,13 +32,13 @@ void side_begin(void)
 	now = 1;
 }
 
-/* Changes sides; false: it is running already. */
-bool side_enter(unsigned int side)
+/* Changes sides, unless it is running already. */
+void side_enter(unsigned int side)
 {
 	char *at = __start_side, *kept = other, swapped;
 
 	if (side == now)
-		return false;
+		return;
 	for (; at < __stop_side; at++, kept++) {
 		swapped = *at;
 		*at = *kept;
@@ -46,5 +46,4 @@ bool side_enter(unsigned int side)
 	}
 	now = side;
 	state_cpu();
-	return true;
 }

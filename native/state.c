@@ -22,6 +22,15 @@ void state_cpu(void)
 		die("GS cannot be set: %s", strerror(errno));
 }
 
+/* Voluntary, or lazy if the kernel's own function no longer knows that. */
+static int preemption(void)
+{
+	int (*mode)(const char *) = (void *)symbol("sched_dynamic_mode");
+	int voluntary = mode("voluntary");
+
+	return voluntary < 0 ? mode("lazy") : voluntary;
+}
+
 /* The first CPU is online, ftrace works, the preemption mode is set. */
 void state_init(void)
 {
@@ -32,7 +41,7 @@ void state_init(void)
 	AT(uint64_t, symbol("__cpu_online_mask"), 0) = 1;
 	AT(int, symbol("ftrace_enabled"), 0) = 1;
 	if (mode)
-		AT(int, mode, 0) = (int)fact("preemption");
+		AT(int, mode, 0) = preemption();
 }
 
 static uint64_t early_bits(void)

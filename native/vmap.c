@@ -196,7 +196,7 @@ static bool vmap_right(const struct scenario *s)
 {
 	uint64_t nr = reach(s), i;
 
-	if (result != kept_result || faults_warnings() != kept_warnings)
+	if (faults_warnings() != kept_warnings || result != kept_result)
 		return false;
 	for (i = 0; i < nr; i++)
 		if (translated(i) != kept[i])

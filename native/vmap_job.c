@@ -28,7 +28,6 @@ static const struct {
 	const char *name;
 	enum shape shape;
 	bool block; /* there is room for blocks */
-	bool extra;
 	uint64_t pages, step;
 	uint64_t value[FIELDS];
 } jobs[] = {
@@ -75,7 +74,6 @@ static void add(struct scenario *s, size_t nr)
 {
 	snprintf(s->name, sizeof(s->name), "%s", jobs[nr].name);
 	memcpy(s->value, jobs[nr].value, sizeof(jobs[nr].value));
-	s->extra = jobs[nr].extra;
 	s->pages = jobs[nr].pages;
 	s->each = s->value[PAGES];
 	s->from = jobs[nr].step ? jobs[nr].step : s->each;
@@ -130,6 +128,8 @@ bool vmap_build(struct scenario *s, const uint64_t *v)
 	memcpy(s->value, v, FIELDS * sizeof(*v));
 	s->kind = ANY;
 	s->pages = s->each = s->from = v[PAGES];
+	s->bytes = s->pages * sizeof(*vmap_tables);
 	s->modes = vmap_modes;
+	s->unlimited = true;
 	return true;
 }

@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 
 from bulkmm import machine
-from bulkmm.errors import BulkmmError
 from bulkmm.native.vmlinux import Image
 
 # Not allowed in a process (CLAC), not true of its page tables (5 levels), or never
@@ -26,8 +25,6 @@ class Cpu:
 def here() -> Cpu:
     """Return this CPU, from /proc/cpuinfo and sysfs."""
     info = machine.cpuinfo()
-    if not {"flags", "cpu family"} <= info.keys():
-        raise BulkmmError("native kernels: an x86-64 machine is needed")
     flags = frozenset(info["flags"].split()) - REFUSED
     safe_ret = "Safe RET" in (machine.read(SRSO) or "")
     return Cpu(int(info["cpu family"]), flags, safe_ret)

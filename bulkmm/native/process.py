@@ -5,11 +5,13 @@ A directory holds the images of kernel and module and a list, ``names``: symbols
 and facts, which are numbers.
 """
 
+import os
 import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from elftools.elf.elffile import ELFFile
@@ -27,8 +29,6 @@ STUB = "stub_"  # the harness's replacement of a kernel function
 ALIGN = 2 << 20
 
 WANTED = ".wanted"  # its section: what it is to be told of the kernel's types
-# preemption of a kernel that decides at boot: the first of these that it has
-PREEMPTION = ("preempt_dynamic_voluntary", "preempt_dynamic_lazy")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,15 @@ class Prepared:
     path: Path
     release: str
     mitigations: str
-    version: tuple[int, int]  # of the harness, whose functions the module calls
+    program: str  # the harness, whose functions the module calls by address
     against: "Prepared | None" = None  # a second kernel in the same process
 
     def command(self, words: Iterable[object]) -> list[object]:
         """Return the harness's command line."""
-        if self.version != version():
-            raise BulkmmError("the native harness was rebuilt meanwhile: try again")
         other = []
         if self.against:
             other = ["--stock", f"--against={self.against.path}"]
-        return [harness(), self.path, *words, *other]
+        return [self.program, self.path, *words, *other]
 
 
 def harness() -> Path:
@@ -58,12 +56,6 @@ def harness() -> Path:
     if not BUILT.is_file():
         raise BulkmmError("the native harness was not found: run make build")
     return BUILT
-
-
-def version() -> tuple[int, int]:
-    """Return what differs when the harness is rebuilt: functions may move."""
-    held = harness().stat()
-    return held.st_ino, held.st_mtime_ns
 
 
 def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
@@ -83,6 +75,7 @@ def prepared(
     mapped: int = vmlinux.MAPPED,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the module built for it."""
+    found = harness()
     image, types = read(kernel, mapped)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels
@@ -93,13 +86,14 @@ def prepared(
     known = symbols.find(image, progress)
     processor = cpu.here()
     thunk = cpu.return_thunk(mitigations, processor)
-    of_harness = version()
     plan = _plan(image, types, known, processor, thunk)
-    linked = _module(built, image, known) if built else None
-    _patch(image, known, plan, linked)
-    with scratch("bulkmm-native-") as where:
+    # open until the end: it may be built again meanwhile, with functions elsewhere
+    with found.open("rb") as held, scratch("bulkmm-native-") as where:
+        linked = _module(built, image, known, held) if built else None
+        _patch(image, known, plan, linked)
         _write(where, image, linked, known, types)
-        yield Prepared(where, image.release, thunk or "plain returns", of_harness)
+        program = f"/proc/{os.getpid()}/fd/{held.fileno()}"
+        yield Prepared(where, image.release, thunk or "plain returns", program)
 
 
 @contextmanager
@@ -143,18 +137,19 @@ def _plan(
     paravirt = 0, 0
     if ".parainstructions" in image.sections:
         paravirt = known["pv_ops"], known["_paravirt_nop"]
-    thunks = known["__x86_indirect_thunk_array"]
+    thunks = known.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
     return patch.Plan(features, thunks, image, returns, form, paravirt)
 
 
-def _module(built: Path, image: Image, known: symbols.Symbols) -> module.Module:
+def _module(
+    built: Path, image: Image, known: symbols.Symbols, program: BinaryIO
+) -> module.Module:
     base = -(-(image.base + len(image.data)) // ALIGN) * ALIGN
-    with harness().open("rb") as file:
-        stubs = {
-            symbol.name.removeprefix(STUB): symbol["st_value"]
-            for symbol in module.symbols_of(ELFFile(file))
-            if symbol.name.startswith(STUB)
-        }
+    stubs = {
+        symbol.name.removeprefix(STUB): symbol["st_value"]
+        for symbol in module.symbols_of(ELFFile(program))
+        if symbol.name.startswith(STUB)
+    }
     return module.load(built, image.release, base, known.all | stubs)
 
 
@@ -190,10 +185,6 @@ def _write(
         "module": 0,
         "module size": 0,
         **layout(types),
-        "preemption": next(
-            (types.enumerators[one] for one in PREEMPTION if one in types.enumerators),
-            0,  # nothing to decide: 6.1-rt
-        ),
     }
     named = {"f": facts, "k": known.all}
     if linked:

@@ -85,7 +85,8 @@ def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
         print(found)
         if found.differs:
             words = f"{subject} --kernel {args.kernel} --fuzz 0"
-            words += f" --module {args.module}" if args.module else ""
+            given = ((name, getattr(args, name)) for name in ("module", "size"))
+            words += "".join(f" --{name} {value}" for name, value in given if value)
             print(f"again: bulkmm bench kernel {words} --case '{found.differs}'")
             code = Exit.VERDICT
     return code

@@ -251,10 +251,9 @@ def _relocate(path: Path, image: Image, tables: bytes) -> None:
     }
     if len(blocks) not in known:
         raise BulkmmError(f"{path}: a kernel that cannot be relocated")
+    to = image.mapped - KERNEL_MAP % 2**32 - image.base
     for block, (width, by) in zip(blocks, known[len(blocks)], strict=True):
-        linked = block.astype(np.int64) + (KERNEL_MAP >> 32 << 32) % 2**32
-        places = linked + image.mapped - (KERNEL_MAP % 2**32) - image.base
-        _add(image.data, places, width, by)
+        _add(image.data, block.astype(np.int64) + to, width, by)
 
 
 def _add(data: Bytes, places: Places, width: int, by: int) -> None:

@@ -62,7 +62,7 @@ def test_kernels_are_looked_at_beside_another_command(
     others.mkdir()
     (others / "vmlinuz").touch()
     row = command.look_at(held, OFFERS[0], tmp_path, Progress())
-    assert row.prototypes == "FAILED: not fetched"
+    assert row.module == "FAILED: not fetched"
     assert [path.name for path in held.home.iterdir()] == ["work"]
     (others / "vmlinuz").unlink()
     others.rmdir()

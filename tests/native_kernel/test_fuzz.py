@@ -114,10 +114,20 @@ def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
     assert ended.said.startswith("a number of the case is out of range: pte entry=0 ")
 
 
-def test_a_case_is_measured_whichever_variant_it_names(ready: Path) -> None:
-    ended = harness(ready, "memmap", *WORDS, "--case=bulkmm-2t:none pages=65536")
+@pytest.mark.parametrize(
+    ("subject", "case", "variant"),
+    [
+        ("memmap", "bulkmm-2t:none pages=65536", "bulkmm"),
+        ("vmap", "block pages=64", "pte"),
+    ],
+)
+def test_a_case_is_measured_whichever_variant_it_names(
+    ready: Path, subject: str, case: str, variant: str
+) -> None:
+    ended = harness(ready, subject, *WORDS, f"--case={case}")
     assert ended.code == Exit.OK
-    assert '"scenario":"case","variant":"bulkmm"' in ended.out
+    assert f'"scenario":"case","variant":"{variant}"' in ended.out
+    assert '"bytes":0' not in ended.out
 
 
 def test_a_fault_names_the_case(ready: Path) -> None:

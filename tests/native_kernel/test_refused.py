@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from nativelib import Pair, harness, measured, pair_of, prepared, small, tamper
+from nativelib import Pair, harness, measured, pair_of, small, tamper
 
 from bulkmm import cli
 from bulkmm.control import needs
@@ -39,12 +39,6 @@ def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
     file.write_text("nothing")
     with pytest.raises(BulkmmError, match="not a module"):
         measured(replace(small(older, "memmap"), module=file), "memmap")
-
-
-def test_a_harness_that_is_built_meanwhile(older: Pair) -> None:
-    made = prepared(older.kernel, older.module, "off")
-    with pytest.raises(BulkmmError, match="was rebuilt meanwhile"):
-        replace(made, version=(0, 0)).command([])
 
 
 def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def _every(
 
 def key() -> str:
     """Return a hash of the sources of module, harness and judges."""
-    native = (PROJECT / "native").glob("*.[ch]")
+    native = [f for of in ("native", "bench") for f in (PROJECT / of).glob("*.[ch]")]
     python = [*(PROJECT / "bulkmm" / "native").glob("*.py"), Path(__file__)]
     python.append(Path(stats.__file__))
     return content_key([*build.sources(), *native, *python])
@@ -131,7 +131,7 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
             _run(row, image, module, progress)
         except BulkmmError as error:
             row.ok = False
-            row.prototypes = row.prototypes or f"FAILED: {_line(error)}"
+            row.module = f"FAILED: {_line(error)}"
     text = json.dumps(asdict(row), indent=1) + "\n"
     files.write(to / f"{offer.release}.json", text, "the row")
     return row
