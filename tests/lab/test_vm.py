@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -249,27 +250,32 @@ def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
         return running.wait(30)
 
 
-def _line_of_descent(pid: int) -> set[int]:
-    """Return a process and those that it descends from."""
-    found = set()
+def _line_of_descent(pid: int) -> dict[int, str]:
+    """Return the command lines of a process and of those that it descends from."""
+    found: dict[int, str] = {}
     while pid and pid not in found:
-        found.add(pid)
-        status = Path(f"/proc/{pid}/status").read_text()
-        pid = int(status.partition("PPid:")[2].split()[0])
+        home = Path(f"/proc/{pid}")
+        found[pid] = (home / "cmdline").read_bytes().decode(errors="replace")
+        pid = int((home / "status").read_text().partition("PPid:")[2].split()[0])
     return found
 
 
 def _processes_below(cache: Path) -> list[str]:
-    """Return the command lines that name the cache, but those of other workers."""
+    """Return the command lines that name the cache, but those of runs that go on.
+
+    What a run leaves behind descends from nobody, or from this process.
+    """
     found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+    for home in Path("/proc").glob("[0-9]*"):
         try:
-            argv = file.read_bytes().decode(errors="replace")
-            line = _line_of_descent(int(file.parent.name))
+            line = _line_of_descent(int(home.name))
         except OSError:
             continue
-        others = os.getppid() in line and os.getpid() not in line
-        if f"{cache}/" in argv and "pytest" not in argv and not others:
+        others = any(
+            re.search(r"[/\0](bulkmm|pytest)\0", said) for said in line.values()
+        )
+        argv = line[int(home.name)]
+        if f"{cache}/" in argv and (os.getpid() in line or not others):
             found.append(argv)
     return found
 

@@ -107,6 +107,7 @@ CASE(stall, HERE)
 	size_t len = 256 * MIB;
 	char *p = anonymous(len);
 	char text[256];
+	int tries = 20;
 
 	sleep_us = 50;
 	stall_at = (uintptr_t)p + 100 * MIB;
@@ -119,7 +120,10 @@ CASE(stall, HERE)
 	bmm_report_text(&report, text, sizeof(text));
 	check(strstr(text, " took 2") && strstr(text, "elsewhere"));
 	stall_at = 0;
-	report = all_of(p, len, NULL);
+	/* beside other work some piece may really have been slow */
+	do
+		report = all_of(p, len, NULL);
+	while (report.slow_len && --tries);
 	check(!report.slow_len);
 	check(!bmm_report_text(&report, text, sizeof(text)));
 }
