@@ -3,7 +3,6 @@
 
 import argparse
 
-from bulkmm import machine
 from bulkmm.errors import BulkmmError
 
 FULL_ROUNDS, FULL_PROCESSES = 5, 6  # the range of six is a 95 % interval
@@ -27,6 +26,8 @@ def repeats(args: argparse.Namespace) -> tuple[int, int]:
 
 def check_memory(nbytes: int, spare: int = SPARE) -> None:
     """Reject sizes that would exhaust the host's memory."""
+    from bulkmm import machine  # takes long, and every help needs this file
+
     need = nbytes + spare >> 20
     have = machine.memory_kib("MemAvailable")
     if have is not None and have >> 10 < need:

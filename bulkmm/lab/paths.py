@@ -2,7 +2,6 @@
 """Where the lab's own files and its cache are."""
 
 import fcntl
-import hashlib
 import os
 import shutil
 import stat
@@ -62,6 +61,8 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
 
     A file counts by its content and its path below the folder that all share.
     """
+    import hashlib  # takes long, and every help needs this file
+
     digest = hashlib.sha256()
     found = sorted(files)
     top = os.path.commonpath([file.parent for file in found]) if found else ""
