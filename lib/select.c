@@ -303,13 +303,13 @@ int bmm_backend_select(enum bmm_op op, const char *name, size_t len)
 size_t bmm_backend_selection(enum bmm_op op, char *buf, size_t size)
 {
 	struct bmm_text text = { .buf = buf, .size = size };
+	bool valid = (unsigned int)op < BMM_OPS;
 	unsigned int class;
 	size_t above;
 
-	if ((unsigned int)op < BMM_OPS)
+	if (valid)
 		await(op);
-	for (class = 0; (unsigned int)op < BMM_OPS && class < BMM_CLASSES;
-	     class += step_of(op)) {
+	for (class = 0; valid && class < BMM_CLASSES; class += step_of(op)) {
 		const struct bmm_backend *found = bmm_get(
 			&bmm_selections[op][class]);
 

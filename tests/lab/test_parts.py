@@ -215,7 +215,7 @@ def test_what_failed_is_the_program_and_not_what_started_it() -> None:
 
 
 def test_the_reason_why_there_is_no_root_is_the_cause() -> None:
-    said = "W: no sandbox\nErr:1 http://m InRelease\nE: m: refused\nE: Some files"
+    said = "W: no sandbox\nErr:1 m InRelease\nE: m: refused\nE: Some files"
     assert root._reason(child.ChildError(["mmdebstrap"], 100, said)) == "m: refused"
     late = root._reason(child.ChildError(["mmdebstrap"], None, said))
     assert late.startswith("mmdebstrap ran out of time")
