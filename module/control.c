@@ -161,14 +161,13 @@ static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute version_attr = __ATTR_RO(version);
 
-/* Accepts any true value. Paths switched off together wait together. */
+/* Paths switched off together wait together. */
 static ssize_t off_store(struct kobject *kobj, struct kobj_attribute *attr,
 			 const char *buf, size_t len)
 {
-	bool off;
-	int err = kstrtobool(buf, &off);
+	int err;
 
-	if (err || !off) {
+	if (!sysfs_streq(buf, "1")) {
 		pr_err("off: write 1, which switches all paths off\n");
 		return -EINVAL;
 	}

@@ -4,10 +4,11 @@
  * trace.
  *
  * A path that is off has no hook: its functions are as the kernel built them.
- * Switched off, it passes all calls on to them at once; a work item for each
- * hook detaches it and waits until the last call has left the module's text,
- * which nothing interrupts. The task that switches waits for them, but not for
- * ever, and a signal ends its wait.
+ * Switched off, it serves nothing from that moment on, whoever holds the lock;
+ * a work item of the path takes the lock, and one of each hook detaches it and
+ * waits until the last call has left the module's text, which nothing
+ * interrupts. The task that switches waits for them, but not for ever, and a
+ * signal ends its wait.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -150,8 +151,8 @@ static void path_detach_work(struct work_struct *work)
 }
 
 /*
- * Returns a path that is still detaching: @path or what it needs, or any if it
- * is NULL.
+ * Returns a path that is still to be detached, or detaching: @path or what it
+ * needs, or any if it is NULL.
  */
 static struct bmm_path *path_detaching(struct bmm_path *path)
 {
@@ -159,7 +160,7 @@ static struct bmm_path *path_detaching(struct bmm_path *path)
 
 	for_each_path(one)
 		if ((!path || one == path || one == path->with) &&
-		    path_any(one, BMM_DETACHING))
+		    (READ_ONCE(one->off_due) || path_any(one, BMM_DETACHING)))
 			return one;
 	return NULL;
 }
@@ -179,7 +180,9 @@ static int path_wait_settled(struct bmm_path *path)
 		return 0;
 	pr_notice(
 		"%s: still detaching after %u s, waits for %s: it goes on by itself\n",
-		late->name, patience, READ_ONCE(late->waits_for));
+		late->name, patience,
+		READ_ONCE(late->off_due) ? "another path to be switched" :
+					   READ_ONCE(late->waits_for));
 	return -EINPROGRESS;
 }
 
@@ -328,20 +331,41 @@ static int path_attach(struct bmm_path *path)
 	return err;
 }
 
-/* From here on the original serves, whoever holds the lock. */
+/*
+ * From here on the original serves, whoever holds the lock. A path that must
+ * see all calls until it has forgotten what it knows goes on seeing them.
+ */
 static void path_pass(struct bmm_path *path)
 {
 	WRITE_ONCE(path->mode, BMM_OFF);
-	path_set_thresholds(path);
+	if (path->stop)
+		path->stop();
+	else
+		path_set_thresholds(path);
 }
 
 /* Begins to detach; a hook that stays attached passes every call on. */
 static void path_off(struct bmm_path *path)
 {
+	path_pass(path);
 	if (path->live)
 		path->live(false);
-	path_pass(path);
+	path_set_thresholds(path);
 	path_detach(path);
+}
+
+/* Switches a path off for a task that may no longer wait for the lock. */
+static void path_off_work(struct work_struct *work)
+{
+	struct bmm_path *path = container_of(work, struct bmm_path, off);
+
+	scoped_guard(mutex, &control_lock) {
+		/* else an earlier run did it, and the path may be on again */
+		if (READ_ONCE(path->off_due))
+			path_off(path);
+		WRITE_ONCE(path->off_due, false);
+	}
+	wake_up_all(&settled);
 }
 
 static bool path_among(const struct bmm_path *one, const struct bmm_path *path)
@@ -389,23 +413,21 @@ static int path_switch_on(struct bmm_path *path, int mode)
 	return err;
 }
 
+/*
+ * What passes calls on is to be detached, too, even if this task is
+ * interrupted: by the path's work item, which waits for whoever is attaching. A
+ * path that is being switched on meanwhile is off when that has run.
+ */
 static int path_switch_off(struct bmm_path *path)
 {
 	struct bmm_path *one;
 
-	/*
-	 * Before the lock is taken, unless the path must not pass calls between
-	 * what somebody else does under the lock.
-	 */
 	for_each_path(one)
-		if (path_among(one, path) && !one->live)
+		if (path_among(one, path)) {
 			path_pass(one);
-	/* Not to be interrupted half way: what passes is to be detached, too. */
-	mutex_lock(&control_lock);
-	for_each_path(one)
-		if (path_among(one, path))
-			path_off(one);
-	mutex_unlock(&control_lock);
+			WRITE_ONCE(one->off_due, true);
+			queue_work(system_dfl_wq, &one->off);
+		}
 	return path_wait_off(path);
 }
 
@@ -458,6 +480,7 @@ int bmm_path_init(struct bmm_path *path)
 		hook->path = path;
 		INIT_WORK(&hook->detach, path_detach_work);
 	}
+	INIT_WORK(&path->off, path_off_work);
 	path_set_thresholds(path);
 	path->waits_for = "a worker";
 	return 0;
@@ -508,6 +531,7 @@ static void path_force_off(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
+	flush_work(&path->off);
 	for (;;) {
 		scoped_guard(mutex, &control_lock)
 			path_off(path);

@@ -55,9 +55,14 @@ struct bmm_counters {
  *               calls reach their handlers, while either is on; NULL: none
  * @whole:       it needs all its hooks, not only the first
  * @live:        told that it is on, after all calls go to its handlers, and off
- *               before any passes; NULL: no matter
+ *               before any passes, under the lock of path.c; NULL: no matter
+ * @stop:        of a path with @live: serves nothing from now on, until it is
+ *               told again that it is on; waits for nobody, and may come at any
+ *               time
  * @names:       of its counters, "fallback_REASON" among them; NULL: not counted
  * @counters:    enum bmm_counter, and the path's own
+ * @off:         switches it off, under the lock
+ * @off_due:     that is still to be done
  * @waits_for:   what detaching a hook waits for
  * @kobj:        its directory; the kobject core can free it by itself: others
  *               may hold it for longer than the module exists
@@ -73,9 +78,12 @@ struct bmm_path {
 	struct bmm_path *with;
 	bool whole;
 	void (*live)(bool on);
+	void (*stop)(void);
 	const char *names[BMM_COUNTERS];
 	struct bmm_counters __percpu *counters;
 
+	struct work_struct off;
+	bool off_due;
 	const char *waits_for;
 
 	struct kobject *kobj;

@@ -79,13 +79,37 @@ bool bmm_prezero_serves(struct folio *folio)
 }
 
 #define UNIT	SZ_256K /* bytes between two chances to reschedule, or to end */
-#define SKIPPED 8	/* that the kernel passes over: poisoned, isolated */
+#define SKIPPED 8	/* known pages in a row that a filler passes by */
 #define TRIES	3	/* others may hold a reference for a moment */
 
-/* The page that this CPU's task is dropping, with preemption disabled. */
-static DEFINE_PER_CPU(const struct folio *, dropped);
+/*
+ * What a filler works on.
+ * @h:     the pool
+ * @nid:   the node
+ * @floor: pages of the node that stay free at every moment, beyond as many as
+ *         are reserved on all nodes
+ */
+struct fill {
+	struct hstate *h;
+	int nid;
+	unsigned long floor;
+};
 
-/* So that two fillers do not both take what only one may. */
+/*
+ * The page that this CPU's task is dropping, with preemption disabled.
+ * @next: another one is taken next
+ */
+struct drop {
+	const struct folio *folio;
+	bool next;
+};
+
+static DEFINE_PER_CPU(struct drop, dropped);
+
+/*
+ * So that two fillers do not both take what only one may, and each takes the
+ * page that its return has brought to the front.
+ */
 static DEFINE_MUTEX(fill_lock);
 
 /* Frees of the kernel reach the hook: seen since the module was loaded. */
@@ -97,9 +121,9 @@ static bool proven;
  */
 static bool fill_drops(const struct folio *folio)
 {
-	if (likely(__this_cpu_read(dropped) != folio))
+	if (likely(__this_cpu_read(dropped.folio) != folio))
 		return false;
-	__this_cpu_write(dropped, NULL);
+	__this_cpu_write(dropped.folio, NULL);
 	return true;
 }
 
@@ -108,14 +132,15 @@ static bool fill_drops(const struct folio *folio)
  * the last one, the page is not ours to announce: whoever has that returns it,
  * others may use it, and return it here before we look again.
  */
-static bool fill_drop(struct folio *folio)
+static bool fill_drop(struct folio *folio, bool next)
 {
 	guard(preempt)();
 	if (!folio_put_testzero(folio))
 		return false;
-	this_cpu_write(dropped, folio);
+	this_cpu_write(dropped.next, next);
+	this_cpu_write(dropped.folio, folio);
 	__folio_put(folio);
-	return !this_cpu_xchg(dropped, NULL);
+	return !this_cpu_xchg(dropped.folio, NULL);
 }
 
 /*
@@ -123,10 +148,10 @@ static bool fill_drop(struct folio *folio)
  * needs them nobody knows; with a policy that binds it may be this one for all,
  * and a page that is missing there is a SIGBUS.
  */
-static unsigned long fill_available(const struct hstate *h, int nid)
+static unsigned long fill_available(const struct fill *fill)
 {
-	unsigned long free = READ_ONCE(h->free_huge_pages_node[nid]);
-	unsigned long reserved = READ_ONCE(h->resv_huge_pages);
+	unsigned long free = READ_ONCE(fill->h->free_huge_pages_node[fill->nid]);
+	unsigned long reserved = READ_ONCE(fill->h->resv_huge_pages);
 
 	return free > reserved ? free - reserved : 0;
 }
@@ -134,30 +159,49 @@ static unsigned long fill_available(const struct hstate *h, int nid)
 /*
  * Takes the first page of a node's free list, or NULL. Where surplus pages are
  * in use, the next page that is freed leaves the pool (free_huge_folio()), and
- * it is not to be one of ours. What is no longer free is not worth allocating:
- * no reclaim. A page may be in any zone of the node.
+ * it is not to be one of ours.
+ *
+ * Where the kernel cannot take any, as all are broken, isolated, or gone since
+ * we looked, it allocates one, which leaves with its last reference. That must
+ * be a hugetlb page, too: __GFP_COMP, which alloc_buddy_hugetlb_folio() adds by
+ * itself (6.12) and alloc_buddy_frozen_folio() does not (7.3, mm/hugetlb.c). So
+ * the mask is that of the kernel's own callers, htlb_alloc_mask(), which uses a
+ * variable that is not exported (7.3): a page may be in any zone, and gigantic
+ * ones are never allocated here (alloc_migrate_hugetlb_folio()). It is bound to
+ * the node, and without reclaim, for nobody needs what is allocated.
  */
-static struct folio *fill_take(struct hstate *h, int nid, unsigned long floor)
+#define FILL_GFP                                                               \
+	((GFP_HIGHUSER_MOVABLE | __GFP_COMP | __GFP_NOWARN | __GFP_THISNODE) & \
+	 ~__GFP_RECLAIM)
+
+static struct folio *fill_take(const struct fill *fill)
 {
-	gfp_t gfp = (GFP_HIGHUSER_MOVABLE | __GFP_THISNODE | __GFP_NOWARN) &
-		    ~__GFP_RECLAIM;
-	nodemask_t only = nodemask_of_node(nid);
+	nodemask_t only = nodemask_of_node(fill->nid);
 	struct folio *folio;
 
-	guard(mutex)(&fill_lock);
-	if (READ_ONCE(h->surplus_huge_pages_node[nid]) ||
-	    fill_available(h, nid) <= floor)
+	if (READ_ONCE(fill->h->surplus_huge_pages_node[fill->nid]) ||
+	    fill_available(fill) <= fill->floor)
 		return NULL;
-	folio = static_call(bmm_take_huge)(h, nid, &only, gfp, false);
+	folio = static_call(bmm_take_huge)(fill->h, fill->nid, &only, FILL_GFP,
+					   false);
 	if (folio && folio_test_hugetlb_temporary(folio)) {
-		folio_put(folio); /* none was to be had; it leaves with this */
+		folio_put(folio);
 		return NULL;
 	}
 	return folio;
 }
 
-/* Returns 0, or the reason to end. */
-static int fill_zero(struct folio *folio)
+/* Returns the page that a filler has, if any, and takes the next. */
+static struct folio *fill_swap(const struct fill *fill, struct folio *folio)
+{
+	guard(mutex)(&fill_lock);
+	if (folio)
+		fill_drop(folio, true);
+	return fill_take(fill);
+}
+
+/* Returns 0, or the reason to end: also that others need the page. */
+static int fill_zero(const struct fill *fill, struct folio *folio)
 {
 	size_t at, unit, bytes = folio_size(folio);
 	char *base = folio_address(folio);
@@ -171,21 +215,23 @@ static int fill_zero(struct folio *folio)
 			return -EINTR;
 		if (!bmm_known_opened())
 			return -ENODEV;
+		if (fill_available(fill) < fill->floor)
+			return -EAGAIN;
 	}
 	return 0;
 }
 
 /* Takes a page and returns it; 0, or -EAGAIN if there is none, or -ENODATA. */
-static int fill_prove(struct hstate *h, int nid)
+static int fill_prove(const struct fill *fill)
 {
 	struct folio *folio;
 	int try;
 
 	for (try = 0; try < TRIES && !READ_ONCE(proven); try++) {
-		folio = fill_take(h, nid, 0);
+		folio = fill_swap(fill, NULL);
 		if (!folio)
 			return -EAGAIN;
-		if (fill_drop(folio))
+		if (fill_drop(folio, false))
 			WRITE_ONCE(proven, true);
 	}
 	return READ_ONCE(proven) ? 0 : -ENODATA;
@@ -199,61 +245,67 @@ static int fill_prove(struct hstate *h, int nid)
 static int fill_prove_any(void)
 {
 	unsigned int order;
-	struct hstate *h;
-	int nid;
+	struct fill fill = {};
 
 	for (order = 1; order <= PUD_SHIFT - PAGE_SHIFT; order++) {
-		h = static_call(bmm_find_pool)(PAGE_SIZE << order);
-		if (!h)
+		fill.h = static_call(bmm_find_pool)(PAGE_SIZE << order);
+		if (!fill.h)
 			continue;
-		for_each_online_node(nid)
+		for_each_online_node(fill.nid)
 		{
-			if (fill_prove(h, nid) != -EAGAIN)
+			if (fill_prove(&fill) != -EAGAIN)
 				return READ_ONCE(proven) ? 0 : -ENODATA;
 		}
 	}
 	return 0;
 }
 
-/* One page; 0 if it is zero now, -EEXIST if it was known to be. */
-static int fill_one(struct hstate *h, int nid, unsigned long floor)
+/* 0 if the page is zero now, -EEXIST if it was known to be. */
+static int fill_page(const struct fill *fill, struct folio *folio)
 {
-	struct folio *folio = fill_take(h, nid, floor);
-	unsigned int order;
-	int err = -EEXIST;
+	unsigned int order = folio_order(folio);
+	int err;
 
-	if (!folio)
-		return -EAGAIN;
-	order = folio_order(folio);
-	if (!bmm_known_test(folio, order))
-		err = bmm_known_prepare(folio) ?: fill_zero(folio);
+	if (bmm_known_test(folio, order))
+		return -EEXIST;
+	err = bmm_known_prepare(folio) ?: fill_zero(fill, folio);
 	if (!err && !folio_test_hwpoison(folio) && bmm_known_set(folio, order)) {
 		bmm_path_count(&bmm_prezero_path, ZEROED, 1);
 		trace_prezero(folio_pfn(folio), order, "zeroed");
 	}
-	fill_drop(folio);
 	return err;
 }
 
 /*
- * The first page is known if all are, or until it comes back and the hook puts
- * another one first. While fewer are known than free, all are tried once.
+ * Takes one page after the other until so many are zeroed, or so many in a row
+ * were known: nothing here counts what is free and what is known, for a page
+ * that is known may be in use. Returns how many were zeroed, and in @err why no
+ * more.
  */
-static int fill_next(struct hstate *h, int nid, unsigned long floor)
+static unsigned long fill_pages(const struct fill *fill, unsigned long pages,
+				int *err)
 {
-	unsigned long free = READ_ONCE(h->free_huge_pages_node[nid]), tries;
-	unsigned long known = atomic_long_read(
-		bmm_known_count(huge_page_order(h), nid));
-	int err = -EEXIST;
+	unsigned long done = 0, known = 0;
+	struct folio *folio = NULL;
 
-	for (tries = SKIPPED + (known < free ? free : 0);
-	     tries && err == -EEXIST; tries--) {
-		err = fill_one(h, nid, floor);
+	*err = 0;
+	while (!*err && done < pages) {
+		folio = fill_swap(fill, folio);
+		if (!folio) {
+			*err = -EAGAIN;
+			break;
+		}
+		*err = fill_page(fill, folio);
+		done += !*err;
+		known = *err == -EEXIST ? known + 1 : 0;
 		cond_resched();
-		if (err == -EEXIST && signal_pending(current))
-			err = -EINTR;
+		if (known && known < SKIPPED)
+			*err = signal_pending(current) ? -EINTR : 0;
 	}
-	return err;
+	/* the next call begins with the next page, too */
+	if (folio)
+		fill_drop(folio, *err == -EEXIST);
+	return done;
 }
 
 /**
@@ -264,16 +316,16 @@ static int fill_next(struct hstate *h, int nid, unsigned long floor)
  * @floor: pages of the node that stay free at every moment, beyond as many as
  *         are reserved on all nodes
  *
- * Return: 0 after @pages or a part of them; if there was none, -EEXIST: all
- * that are free are known to be zero; -EAGAIN: others need them; -EINTR;
- * -ENODEV: the path is off; -ENOMEM; -EINVAL: no such pool or node; -ENODATA:
- * frees do not reach the hook.
+ * Return: 0 after @pages or a part of them; if there was none, -EEXIST: the
+ * next %SKIPPED pages are known to be zero, and the next call tries others;
+ * -EAGAIN: others need them; -EINTR; -ENODEV: the path is off; -ENOMEM;
+ * -EINVAL: no such pool or node; -ENODATA: frees do not reach the hook.
  */
 static int prezero_fill(unsigned long kib, int nid, unsigned long pages,
 			unsigned long floor)
 {
-	unsigned long done = 0;
-	struct hstate *h;
+	struct fill fill = { .nid = nid, .floor = floor }, any;
+	unsigned long done;
 	int err;
 
 	if (!bmm_known_opened())
@@ -281,23 +333,26 @@ static int prezero_fill(unsigned long kib, int nid, unsigned long pages,
 	if (nid < 0 || nid >= nr_node_ids || !node_online(nid) ||
 	    kib > ULONG_MAX >> 10)
 		return -EINVAL;
-	h = static_call(bmm_find_pool)(kib << 10);
-	if (!h)
+	fill.h = static_call(bmm_find_pool)(kib << 10);
+	if (!fill.h)
 		return -EINVAL;
-	err = fill_prove(h, nid);
-	while (!err && done < pages) {
-		err = fill_next(h, nid, floor);
-		done += !err;
-	}
+	any = fill;
+	any.floor = 0;
+	err = fill_prove(&any);
+	if (err)
+		return err;
+	done = fill_pages(&fill, pages, &err);
 	return done ? 0 : err;
 }
 
 /*
  * Known pages come first on the free list, the others last, so that known ones
  * are used first. The filler can take only the first: with each known page that
- * it returns, the last one moves to the front if it is unknown. If it is not,
- * unknown ones may be in between, where several fillers have left them: what is
- * returned then goes to the end, so that all come to the front in turn.
+ * it returns to take another, the last one moves to the front if it is unknown,
+ * and it takes that, as no other filler does so meanwhile. If the last is
+ * known, unknown ones can be in between only where the kernel passed over them
+ * for a while (broken or isolated), or refused one that had come to the front:
+ * what is returned then goes to the end, so that all come to the front in turn.
  *
  * Apart, so that a free that does not come here saves no registers for it.
  */
@@ -310,11 +365,14 @@ static noinline void prezero_returned(struct hstate *h, struct folio *folio,
 
 	if (!filler)
 		prezero_forget(folio, order);
-	if (filler && bmm_known_test(folio, order) &&
-	    !bmm_known_test(last, order))
-		list_move(&last->lru, list);
-	else
+	if (!filler || !bmm_known_test(folio, order))
 		list_move_tail(&folio->lru, list);
+	else if (!__this_cpu_read(dropped.next))
+		return;
+	else if (bmm_known_test(last, order))
+		list_move_tail(&folio->lru, list);
+	else
+		list_move(&last->lru, list);
 }
 
 /*
@@ -389,9 +447,10 @@ static long prezero_callers(const char *symbol)
 
 /*
  * A page that left the pool unseen would still be known when it comes back. So
- * all calls of this function must be calls of it: in free_huge_folio(), and
- * where a pool shrinks, where a free page is dissolved, where one is replaced,
- * and where one is demoted (mm/hugetlb.c, 6.12 and 7.3).
+ * all calls of this function must be calls of it, and no other number will do,
+ * as a call that is inlined could hide behind a new caller: in
+ * free_huge_folio(), and where a pool shrinks, where a free page is dissolved,
+ * where one is replaced, and where one is demoted (mm/hugetlb.c, 6.12 and 7.3).
  */
 #define REMOVE	"remove_hugetlb_folio"
 #define CALLERS 5
@@ -401,16 +460,15 @@ static int prezero_prepare(void)
 	long callers = prezero_callers(REMOVE) - bmm_fault("cloned");
 
 	/* the hook says so if there is no such function */
-	return callers >= 0 && callers < CALLERS ? -ENODATA : 0;
+	return callers >= 0 && callers != CALLERS ? -ENODATA : 0;
 }
 
-/* Called by path.c. */
+/* Called by path.c. What was left when the path was stopped is void by now. */
 static void prezero_live(bool on)
 {
+	bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_close());
 	if (on)
 		bmm_known_open();
-	else
-		bmm_path_count(&bmm_prezero_path, FORGOTTEN, bmm_known_close());
 }
 
 static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -449,6 +507,7 @@ struct bmm_path bmm_prezero_path = {
 	.prepare = prezero_prepare,
 	.prepares = REMOVE,
 	.live = prezero_live,
+	.stop = bmm_known_stop,
 	.hooks = {
 		{ BMM_HOOK(prezero), .try = fill_prove_any },
 		{ BMM_HOOK(prezero_remove) },

@@ -5,7 +5,9 @@
  * that the rest can be done under hugetlb_lock. 1 MiB is enough for 16 TiB of
  * pages of 2 MiB, and 3 KiB for the tree that finds it.
  *
- * While it is closed, no page is known, nor becomes so. Everybody finds chunks
+ * While it is closed, no page is known, nor becomes so. A page that somebody
+ * takes and does not have cleared keeps its bit until it comes back: bits are
+ * not the pages that are ready, but at least as many. Everybody finds chunks
  * and uses them under RCU, for which disabled interrupts are enough, so that
  * those who saw it open have left when a grace period has passed.
  */
@@ -76,9 +78,21 @@ static unsigned long known_wipe(unsigned int order)
 }
 
 /**
+ * bmm_known_stop() - no page is known from now on
+ *
+ * Context: any. Bits stay and are no longer cleared when pages come back, so
+ * bmm_known_close() has to come before it opens again.
+ */
+void bmm_known_stop(void)
+{
+	WRITE_ONCE(opened, false);
+}
+
+/**
  * bmm_known_close() - forget all pages
  *
- * Context: may sleep. Comes before pages are taken or returned unreported.
+ * Context: may sleep; callers serialise. Comes before pages are taken or
+ * returned unreported, and before bmm_known_open().
  *
  * Return: how many pages were known.
  */
@@ -87,7 +101,7 @@ unsigned long bmm_known_close(void)
 	unsigned long pages = 0;
 	unsigned int order;
 
-	WRITE_ONCE(opened, false);
+	bmm_known_stop();
 	synchronize_rcu(); /* no CPU sees it open, or uses a chunk, after this */
 	for (order = 0; order < ORDERS; order++)
 		pages += known_wipe(order);
@@ -97,9 +111,10 @@ unsigned long bmm_known_close(void)
 /**
  * bmm_known_open() - begin, with no page
  *
- * Context: any. Comes after the stores by which pages that are taken, returned
- * or removed are reported. Who remembers a page returns it next, and who takes
- * it from there has it by hugetlb_lock, and so sees those stores.
+ * Context: as bmm_known_close(), right after it: bits that were left when it was
+ * stopped may be wrong by now. Comes after the stores by which pages that are
+ * taken, returned or removed are reported. Who remembers a page returns it next,
+ * and who takes it from there has it by hugetlb_lock, and so sees those stores.
  */
 void bmm_known_open(void)
 {
@@ -184,7 +199,7 @@ bool bmm_known_clear(struct folio *folio, unsigned int order)
 	return was;
 }
 
-/** bmm_known_show() - a line "KIB NODE PAGES" for each size and node with any */
+/** bmm_known_show() - a line "KIB NODE BITS" for each size and node with any */
 ssize_t bmm_known_show(char *buf)
 {
 	unsigned int order;

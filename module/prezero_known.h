@@ -27,6 +27,7 @@ static inline bool bmm_known_any(unsigned int order, int nid)
 int bmm_known_init(void);
 void bmm_known_exit(void);
 void bmm_known_open(void);
+void bmm_known_stop(void);
 unsigned long bmm_known_close(void);
 bool bmm_known_opened(void);
 int bmm_known_prepare(struct folio *folio);

@@ -3,10 +3,11 @@
  * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds and count its work, prove that a mapped DAX file or device holds
  * what was stored to it, load a module once (busybox retries when a
- * module refuses), fill memory that a kernel will write next, and jump into
- * another kernel. Each command prints its result on one line and exits 0, or
+ * module refuses), fill memory that a kernel will write next, list the free
+ * pages of a pool, and jump into another kernel. Each command prints its result on one line and exits 0, or
  * prints what went wrong on stderr and exits 1.
  */
+#include <linux/kernel-page-flags.h>
 #include <linux/reboot.h>
 #include <sys/stat.h>
 
@@ -136,6 +137,21 @@ static void jump(char **word)
 	err(1, "jump");
 }
 
+/* KIB: the PFNs of hugetlb pages of this size that nobody maps */
+static void free_pages(char **word)
+{
+	uint64_t step = number(word[0]) * 1024 / SMALL, pfn, flags, maps;
+	uint64_t wanted = 1UL << KPF_HUGE | 1UL << KPF_COMPOUND_HEAD;
+	int flags_fd = opened("/proc/kpageflags", O_RDONLY);
+	int maps_fd = opened("/proc/kpagecount", O_RDONLY);
+
+	for (pfn = 0; pread(flags_fd, &flags, 8, (off_t)pfn * 8) == 8 &&
+		      pread(maps_fd, &maps, 8, (off_t)pfn * 8) == 8;
+	     pfn += step)
+		if ((flags & wanted) == wanted && !maps)
+			printf("%lu\n", pfn);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
@@ -144,6 +160,7 @@ int main(int argc, char **argv)
 		{ "load MODULE OPTIONS", 2, 2, load },
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },
+		{ "free-pages KIB", 1, 1, free_pages },
 		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },
 		{ "mapping write|read FILE BYTES SEED", 4, 4, mapping },
 	};

@@ -182,12 +182,13 @@ case_offline() {
 	set_pool "$1"
 }
 
-# start processes that fill for ever: NODE...
+# start processes that fill for ever, and leave FLOOR pages of a node: NODE...
+FLOOR=0
 fill_on() {
 	FILLERS=
 	for node; do
 		while :; do
-			echo "2048 $node 64 0" 2>/dev/null >"$PREZERO/zero"
+			echo "2048 $node 64 $FLOOR" 2>/dev/null >"$PREZERO/zero"
 		done &
 		FILLERS="$FILLERS $!"
 	done

@@ -251,6 +251,21 @@ SCENARIOS = (
         faults=True,
         seconds=200,
     ),
+    Scenario(
+        "prezero-scarce",
+        "a filler that finds no page to zero: broken pages that stay in the pool, memory "
+        "that goes offline, programs that take every page",
+        "no page but the pool's is left; the path goes off, and the module goes; every "
+        "byte zero",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_scarce 20",),
+        cmdline="init_on_alloc=0",
+        hot=Hot(nodes=2, shared_out=True),
+        debug={"debug": ("",)},
+        seconds=120,
+    ),
     Stress(
         "prezero-stress",
         "hugetlb pages taken in every way and freed dirty, while fillers are killed, "
