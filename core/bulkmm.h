@@ -33,7 +33,7 @@
 /* Of this header; the library's own is bmm_version_number(). */
 #define BMM_VERSION_MAJOR 0
 #define BMM_VERSION_MINOR 1
-#define BMM_VERSION_PATCH 0
+#define BMM_VERSION_PATCH 1
 #define BMM_VERSION_NUMBER                                     \
 	(BMM_VERSION_MAJOR * 10000 + BMM_VERSION_MINOR * 100 + \
 	 BMM_VERSION_PATCH)

@@ -133,10 +133,10 @@ pool shrink: pool.run:shrink
 pool zero: pool.run:zero
     zero free pages ahead of use, for path prezero
     example: --watch
-    Zero the free pages of the pools, one by one and at the lowest priority, so that
-    nobody who takes one has to wait for that. It takes path prezero of the module,
-    which remembers them. Pages that are reserved, and the margin, stay free. Exit
-    code 1: some were left; others need them.
+    Zero the free pages of the pools, one by one, so that nobody who takes one has to
+    wait for that. It takes path prezero of the module, which remembers them. Pages that
+    are reserved, and the margin, stay free. A thread whose CPU others want takes a
+    tenth of it. Exit code 1: some were left; others need them.
 --watch  go on, whenever pages come back
 --margin PERCENT = 10%  keep so many of a node's pages free
 --page SIZE  zero pages of this size (default: all sizes)

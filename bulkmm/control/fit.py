@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Whether this machine has work for the module (docs/worth.md)."""
 
+import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
 from bulkmm.pool.pools import TOTAL, Pool, sizes
-from bulkmm.size import named
+from bulkmm.size import KIB, named
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
@@ -73,8 +74,11 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 
 def _not_ready(pool: Pool) -> Iterator[str]:
-    """Yield what of a pool would be cleared when a program takes it, and the remedy."""
-    if (left := pool.uncleared()) > 0:
+    """Yield what of a pool would be cleared when a program takes it, and the remedy.
+
+    A broken page that stays in the pool is never taken, nor can it be zeroed.
+    """
+    if (left := pool.uncleared()) > _broken_pages(pool.root):
         free = pool.free()
         on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
@@ -82,3 +86,12 @@ def _not_ready(pool: Pool) -> Iterator[str]:
             f"{left} of {free} free {named(pool.page)} pages are cleared when "
             f"a program takes them: {remedy}bulkmm pool zero"
         )
+
+
+def _broken_pages(root: Root) -> int:
+    """Return how many small pages had memory errors, each in a page of its own."""
+    for line in root.lines("/proc/meminfo"):
+        name, _, amount = line.partition(":")
+        if name == "HardwareCorrupted":
+            return int(amount.split()[0]) * KIB // mmap.PAGESIZE
+    return 0

@@ -27,7 +27,7 @@ ALL = -1  # nodes, as the kernel has it (NUMA_NO_NODE)
 class NodeRecord:
     """A node's part of a pool, in pages; surplus pages are part of pages.
 
-    zeroed: of the free ones, those that path prezero knows to be zero.
+    zeroed: of the free ones, at most so many are known to path prezero to be zero.
     """
 
     node: int
@@ -129,15 +129,18 @@ class Pool:
             self.write(TOTAL, max(pages - elsewhere, 0))
 
     def zeroed(self) -> int:
-        """Return the free pages that are known to be zero."""
+        """Return how many free pages at most are known to be zero.
+
+        What somebody took and did not have cleared (UFFDIO_COPY, migration, fork) is
+        among the known pages until it comes back, and so is a page that broke.
+        """
         if self.node == ALL:
             return sum(part.zeroed() for part in self.parts())
-        # one that was taken and not cleared counts until it comes back
         all_known = known(self.root).get((self.page, self.node), 0)
         return min(all_known, self.free())
 
     def uncleared(self) -> int:
-        """Return the free pages that are cleared when a program takes them."""
+        """Return how many free pages at least are cleared when a program takes them."""
         return self.free() - self.zeroed()
 
     def record(self) -> PoolRecord:
@@ -173,7 +176,7 @@ def sizes(root: Root) -> list[int]:
 
 
 def known(root: Root) -> dict[tuple[int, int], int]:
-    """Return the pages that path prezero knows to be zero, by page size and node."""
+    """Return the pages of which path prezero has a bit, by page size and node."""
     found = {}
     for line in root.lines(KNOWN):
         kib, node, pages = map(int, line.split())

@@ -44,12 +44,16 @@ class PoolChange(Record):
 
 @dataclass(frozen=True)
 class NodeZeroed:
-    """A node's free pages, and those of them that are known to be zero."""
+    """A node's free pages, and how many of them at most are known to be zero.
+
+    whole: every free page has been tried.
+    """
 
     page_bytes: int
     node: int
     free: int
     zeroed: int
+    whole: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +82,7 @@ def show(args: argparse.Namespace) -> int:
 def _table(found: list[PoolRecord]) -> None:
     from bulkmm.sheet import Sheet
 
-    numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed")
+    numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed ≤")
     rows: list[tuple[str, ...]] = []
     for one in found:
         whole = (one.pages, one.free, one.reserved, one.surplus, one.overcommit)
@@ -201,21 +205,24 @@ def zero(args: argparse.Namespace) -> int:
         after = f"interrupted after {done} pages, which are known to be zero"
         raise InterruptedWorkError(after) from error
     nodes = [
-        NodeZeroed(part.page, part.node, part.free(), part.zeroed()) for part in parts
+        NodeZeroed(part.page, part.node, part.free(), part.zeroed(), part in work.whole)
+        for part in parts
     ]
     seconds = time.monotonic() - began
     done = zeroing.counted(root) - before
     said = [f"{done} pages zeroed in {seconds:.1f} s"]
-    said += [
-        f"node {one.node}: {one.zeroed} of {one.free} free pages of "
-        f"{size.named(one.page_bytes)} are known to be zero"
-        for one in nodes
-        if one.free
-    ]
+    said += [_state(node) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
     record.tell(said, as_json=args.json)
-    left = any(one.zeroed < one.free for one in nodes)
+    left = any(node.free and not node.whole for node in nodes)
     return Exit.VERDICT if left else Exit.OK
+
+
+def _state(node: NodeZeroed) -> str:
+    pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
+    if node.whole:
+        return f"node {node.node}: all {pages} were tried: those that were fit are zero"
+    return f"node {node.node}: {pages}, some are left: others need them"
 
 
 def _margin(text: str) -> float:

@@ -2,13 +2,20 @@
 """Zero free pages of a pool ahead of use, so that path prezero can vouch for them.
 
 A thread of ours does it inside a write to the module (module/prezero.c): one page
-at a time, at the lowest priority, on the page's node. A thread that ends, in whatever
-way, leaves nothing behind.
+at a time, on the page's node. It holds that page until it is zero, so it must get
+a CPU: at idle priority a page of 1 GiB was gone for minutes on a busy node. A thread
+that has to share its CPU rests after each portion instead. A thread that ends, in
+whatever way, leaves nothing behind.
+
+What is left to do is never told from counts: a page that is known may be in use. A
+write that passes by eight known pages in a row fails, and the next tries others, so
+that as many writes as it takes for all free pages find any that is left.
 """
 
 import errno
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -24,8 +31,13 @@ from bulkmm.size import KIB
 
 PREZERO = f"{HOME}/prezero"
 PORTION = 64 << 20  # bytes, or a page: how long Ctrl-C waits for a thread
-REST = 0.5  # seconds between two looks at a pool
-DONE, BUSY = errno.EEXIST, errno.EAGAIN  # all are known; others need them
+TICK = 0.5  # seconds between two looks at a pool
+PASSED = (
+    8  # known pages in a row, after which a write fails (module/prezero.c: SKIPPED)
+)
+ROUND = 1200  # ticks in which a watch tries every free page once
+SHARE = 10  # a thread that shares its CPU takes this part of it
+DONE, BUSY = errno.EEXIST, errno.EAGAIN  # these are known; others need them
 PASSES = {
     errno.EACCES: "only root may zero pages: run it as root",
     errno.ENOMEM: "the kernel has no memory for its bitmap",
@@ -55,12 +67,16 @@ def check(root: Root) -> None:
 
 @dataclass(frozen=True)
 class Zeroer:
-    """Threads that zero the free pages of nodes, but for a margin of their pages."""
+    """Threads that zero the free pages of nodes, but for a margin of their pages.
+
+    ``whole`` has the parts of which a thread has tried all free pages.
+    """
 
     parts: Sequence[Pool]
     margin: float
     watch: bool
     stop: Event = field(default_factory=Event)
+    whole: set[Pool] = field(default_factory=set)
 
     def run(self, threads: int, progress: Callable[[int, int], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
@@ -71,35 +87,54 @@ class Zeroer:
                 while left:
                     zeroed = sum(part.zeroed() for part in self.parts)
                     progress(zeroed, sum(part.free() for part in self.parts))
-                    done, left = wait(left, REST / 5, FIRST_COMPLETED)
-                    for one in done:
-                        one.result()
+                    done, left = wait(left, TICK / 5, FIRST_COMPLETED)
+                    for future in done:
+                        future.result()
             finally:
                 self.stop.set()
 
     def _thread(self, usual: set[int]) -> None:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while True:
             for part in self.parts:
                 here = cpus(part.root, part.node) & usual
                 with suppress(OSError):  # CPUs may have gone
                     os.sched_setaffinity(0, here or usual)
                 self._zero(part)
-            if not self.watch or self.stop.wait(REST):
+            if not self.watch or self.stop.wait(TICK):
                 return
 
     def _zero(self, part: Pool) -> None:
-        """Zero portions of a node until none is left, or none is to be had."""
-        if self.watch and part.zeroed() >= part.free():
-            return
+        """Zero portions of a node until only known pages are met, or none is to be had.
+
+        Once, all free pages are tried; a watch tries some, and others at its next tick.
+        """
+        passed, ticks = 0, ROUND if self.watch else 1
+        while not self.stop.is_set() and passed * PASSED * ticks <= part.free():
+            wall, cpu = time.monotonic(), time.thread_time()
+            code = self._write(part)
+            self._rest(time.monotonic() - wall, time.thread_time() - cpu)
+            if code == BUSY:
+                return
+            passed = passed + 1 if code == DONE else 0
+        if passed:
+            self.whole.add(part)
+
+    def _write(self, part: Pool) -> int:
+        """Have a portion zeroed; return 0, or why none was."""
         kib, count = part.page // KIB, max(PORTION // part.page, 1)
+        kept = ceil(part.read(TOTAL) * self.margin)
         try:
-            while not self.stop.is_set():
-                kept = ceil(part.read(TOTAL) * self.margin)
-                words = f"{kib} {part.node} {count} {kept}"
-                part.root.write(f"{PREZERO}/zero", words)
+            part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {kept}")
         except OSError as error:
             code = error.errno or 0
             if code not in {DONE, BUSY}:
-                said = f"{error.filename or PREZERO}: {error.strerror}"
-                raise BulkmmError(PASSES.get(code, said)) from error
+                reason = f"{error.filename or PREZERO}: {error.strerror}"
+                raise BulkmmError(PASSES.get(code, reason)) from error
+            return code
+        return 0
+
+    def _rest(self, wall: float, cpu: float) -> None:
+        """Leave the CPU to others for a while, if they wanted it meanwhile."""
+        if wall - cpu > cpu / 4:
+            self.stop.wait((SHARE - 1) * cpu)

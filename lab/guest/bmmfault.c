@@ -406,6 +406,12 @@ static int uffd_copy(const struct way *way, char *at, uint64_t folios)
 	return 1;
 }
 
+/* Keeps its pages, dirty, until it is killed. */
+static void keep(const struct way *way, char *at, uint64_t bytes)
+{
+	pause();
+}
+
 /* Reserves pages until it is killed. */
 static int hold(const struct way *way, char *at, uint64_t folios)
 {
@@ -532,6 +538,7 @@ static const struct way ways[] = {
 	{ "pinned", TOUCHED, .after = pin },
 	{ "move", TOUCHED, .after = move },
 	{ "copy", .fault = uffd_copy },
+	{ "copy-kept", .fault = uffd_copy, .after = keep },
 	{ "continue", TOUCHED_FILE, .after = uffd_continue },
 	{ "soft-offline", TOUCHED, .after = break_page, .advice = SOFT_OFFLINE },
 	{ "broken", TOUCHED, .after = break_page, .advice = MADV_HWPOISON },

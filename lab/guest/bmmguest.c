@@ -4,8 +4,8 @@
  * nanoseconds and count its work, prove that a mapped DAX file or device holds
  * what was stored to it, load a module once (busybox retries when a
  * module refuses), fill memory that a kernel will write next, list the free
- * pages of a pool, and jump into another kernel. Each command prints its result on one line and exits 0, or
- * prints what went wrong on stderr and exits 1.
+ * pages of a pool, and jump into another kernel. Each command prints its result
+ * and exits 0, or prints what went wrong on stderr and exits 1.
  */
 #include <linux/kernel-page-flags.h>
 #include <linux/reboot.h>

@@ -182,13 +182,13 @@ case_offline() {
 	set_pool "$1"
 }
 
-# start processes that fill for ever, and leave FLOOR pages of a node: NODE...
-FLOOR=0
+# start processes that fill for ever: FREE-PAGES-LEFT NODE...
 fill_on() {
-	FILLERS=
+	FILLERS= floor=$1
+	shift
 	for node; do
 		while :; do
-			echo "2048 $node 64 $FLOOR" 2>/dev/null >"$PREZERO/zero"
+			echo "2048 $node 64 $floor" 2>/dev/null >"$PREZERO/zero"
 		done &
 		FILLERS="$FILLERS $!"
 	done
@@ -203,7 +203,7 @@ case_fillers() {
 	for pause in 0 0.001 0.002 0.005 0.01 0.02 0.05 0.1; do
 		must_write "$PREZERO/mode" off
 		must_write "$PREZERO/mode" on
-		fill_on 0 1 0
+		fill_on 0 0 1 0
 		sleep $pause
 		kill_fillers
 		wait
@@ -214,7 +214,7 @@ case_fillers() {
 	many=$PAGES
 	set_pool 200
 	for pause in 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9; do
-		fill_on 0
+		fill_on 0 0
 		sleep 0.0$pause
 		kill_fillers
 		wait
@@ -224,7 +224,7 @@ case_fillers() {
 }
 
 case_switched() {
-	fill_on 0 1
+	fill_on 0 0 1
 	for mode in off on off on; do must_write "$PREZERO/mode" $mode; done
 	must_write "$CLEAR/mode" auto
 	must_write "$PREZERO/mode" off
@@ -350,7 +350,7 @@ prezero_stress() {
 	done
 	turns=0
 	while working; do
-		fill_on 0 1
+		fill_on 0 0 1
 		for pages in 64 96 80 96; do
 			echo $pages >"$SMALL_POOL/nr_hugepages"
 			sleep 0.3

@@ -64,10 +64,10 @@ make_movable() {
 # the blocks with all of a node's pool go offline, while fillers leave it its margin
 case_offline_filled() {
 	make_movable 1
-	gone=0 FLOOR=2
+	gone=0
 	for round in 1 2 3 4 5 6 7 8; do
 		must_write "$NODE1_POOL/nr_hugepages" 20
-		fill_on 1 1
+		fill_on 2 1 1
 		offline=
 		for block in $(blocks_of 1); do
 			echo offline 2>/dev/null >"$MEMORY/memory$block/state" || continue
@@ -89,8 +89,7 @@ case_offline_filled() {
 # programs take all pages of a pool of which fillers leave no margin: SECONDS
 case_all_taken() {
 	set_pool 24
-	FLOOR=0
-	fill_on 0 0
+	fill_on 0 0 0
 	for taker in 1 2; do
 		worker $taker bmmfault -t "$1" -n 1000000 -b 12 hugetlb 2048 \
 			madvise

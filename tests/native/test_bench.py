@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_the_machine_is_described_without_its_name(small: Document) -> None:
     assert found["numa_nodes"] >= 1
     assert found["kernel"] == platform.release()
     assert found["memory_bytes"] > 1 << 28
-    assert found["bulkmm"] == "0.1.0"
+    assert found["bulkmm"] == metadata.version("bulkmm")
     said = json.dumps(found)
     assert not [home for home in (ROOT, Path.home()) if str(home) in said]
     assert platform.node() not in found.values()

@@ -253,10 +253,10 @@ SCENARIOS = (
     ),
     Scenario(
         "prezero-scarce",
-        "a filler that finds no page to zero: broken pages that stay in the pool, memory "
-        "that goes offline, programs that take every page",
-        "no page but the pool's is left; the path goes off, and the module goes; every "
-        "byte zero",
+        "a filler that finds no page to zero: broken pages that stay in the pool, "
+        "memory that goes offline, programs that take every page",
+        "no page but the pool's is left; the path goes off, and the module goes; "
+        "every byte zero",
         family="prezero",
         path="prezero",
         since="6.12",
@@ -281,6 +281,26 @@ SCENARIOS = (
         debug={"debug": ("--folios 2000",)},
         seconds=900,
         memory=1536,
+    ),
+    Scenario(
+        "prezero-days",
+        "`bulkmm pool zero --watch` beside programs that take pages in every way and "
+        "free them dirty, keep what post-copy migration has filled, and use all CPUs; "
+        "broken pages; on the guest's clock, which jumps where the guest sleeps",
+        "every free page known whenever the machine has been left alone, and ready "
+        "while others are kept; a page of 1 GiB is back while all CPUs are busy",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_days {seconds}",),
+        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+        hot=Hot(nodes=2, shared_out=True),
+        takes=("seconds",),
+        full=("--seconds 3600",),
+        counted=True,
+        seconds=900,
+        suite="command",
+        x86_only="the Python in the guest is",
     ),
     Grow(
         "pool-grow",
