@@ -184,7 +184,7 @@ case_offline() {
 
 # start processes that fill for ever: FREE-PAGES-LEFT NODE...
 fill_on() {
-	FILLERS= floor=$1
+	FILLERS='' floor=$1
 	shift
 	for node; do
 		while :; do
