@@ -64,14 +64,12 @@ enum copy_by {
 	BY_MOVNTI,
 	BY_MOVNTI_T0,
 	BY_MOVNTI_NTA,
+	BY_MOVNTI_PAGES,
 	BYS
 };
 
 static const char *const names[BYS] = {
-	"kernel",
-	"movnti",
-	"movnti-t0",
-	"movnti-nta",
+	"kernel", "movnti", "movnti-t0", "movnti-nta", "movnti-pages",
 };
 
 /* The fastest of all and of those that bypass the cache, once measured. */
@@ -81,6 +79,7 @@ static enum copy_by fastest = BY_KERNEL, fastest_streaming = BY_MOVNTI;
 unsigned long bmm_copy_movnti(void *dst, const void *src, size_t len);
 unsigned long bmm_copy_movnti_t0(void *dst, const void *src, size_t len);
 unsigned long bmm_copy_movnti_nta(void *dst, const void *src, size_t len);
+unsigned long bmm_copy_movnti_pages(void *dst, const void *src, size_t len);
 
 /*
  * Copies whole cache lines, at least one; returns how many bytes are left
@@ -97,6 +96,8 @@ static unsigned long copy_lines(enum copy_by by, void *dst, const void *src,
 		return bmm_copy_movnti_t0(dst, src, len);
 	case BY_MOVNTI_NTA:
 		return bmm_copy_movnti_nta(dst, src, len);
+	case BY_MOVNTI_PAGES:
+		return bmm_copy_movnti_pages(dst, src, len);
 #endif
 	default:
 		return copy_mc_to_kernel(dst, src, len);
@@ -145,8 +146,8 @@ static void copy_measure(void)
 		fastest = fastest_streaming;
 	for (by = 0; by < BYS; by++)
 		ns[by] = BMM_CALIBRATE_EXTENT * 1000 / ns[by];
-	pr_info("copy: kernel %llu, movnti %llu, -t0 %llu, -nta %llu MB/s: %s serves\n",
-		ns[0], ns[1], ns[2], ns[3], names[fastest]);
+	pr_info("copy: kernel %llu, movnti %llu, -t0 %llu, -nta %llu, -pages %llu MB/s: %s serves\n",
+		ns[0], ns[1], ns[2], ns[3], ns[4], names[fastest]);
 }
 
 static enum copy_by copy_by(int mode)

@@ -10,7 +10,7 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, check, wrong, ask, stale, inlined, cloned (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, check, wrong, ask, stale, inlined, cloned, called, held (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
@@ -71,6 +71,13 @@ void bmm_fault_delay(void)
 	while (bmm_fault("stuck"))
 		msleep(20);
 	if (bmm_fault("slow"))
+		msleep(20);
+}
+
+/* Keeps the lock of paths after one was switched on, as slow attaching does. */
+void bmm_fault_hold(void)
+{
+	while (bmm_fault("held"))
 		msleep(20);
 }
 

@@ -4,11 +4,11 @@
  * trace.
  *
  * A path that is off has no hook: its functions are as the kernel built them.
- * Switched off, it serves nothing from that moment on, whoever holds the lock;
- * a work item of the path takes the lock, and one of each hook detaches it and
- * waits until the last call has left the module's text, which nothing
- * interrupts. The task that switches waits for them, but not for ever, and a
- * signal ends its wait.
+ * Switched off, it serves nothing from that moment on, even if others hold the
+ * lock to switch another path; a work item of the path takes the lock, and one
+ * of each hook detaches it and waits until the last call has left the module's
+ * text, which nothing interrupts. The task that switches waits for them, but
+ * not for ever, and a signal ends its wait.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -181,7 +181,7 @@ static int path_wait_settled(struct bmm_path *path)
 	pr_notice(
 		"%s: still detaching after %u s, waits for %s: it goes on by itself\n",
 		late->name, patience,
-		READ_ONCE(late->off_due) ? "another path to be switched" :
+		READ_ONCE(late->off_due) ? "its turn to be switched" :
 					   READ_ONCE(late->waits_for));
 	return -EINPROGRESS;
 }
@@ -331,26 +331,19 @@ static int path_attach(struct bmm_path *path)
 	return err;
 }
 
-/*
- * From here on the original serves, whoever holds the lock. A path that must
- * see all calls until it has forgotten what it knows goes on seeing them.
- */
+/* From here on the original serves, whoever holds the lock. */
 static void path_pass(struct bmm_path *path)
 {
 	WRITE_ONCE(path->mode, BMM_OFF);
-	if (path->stop)
-		path->stop();
-	else
-		path_set_thresholds(path);
+	path_set_thresholds(path);
 }
 
 /* Begins to detach; a hook that stays attached passes every call on. */
 static void path_off(struct bmm_path *path)
 {
-	path_pass(path);
 	if (path->live)
 		path->live(false);
-	path_set_thresholds(path);
+	path_pass(path);
 	path_detach(path);
 }
 
@@ -361,9 +354,10 @@ static void path_off_work(struct work_struct *work)
 
 	scoped_guard(mutex, &control_lock) {
 		/* else an earlier run did it, and the path may be on again */
-		if (READ_ONCE(path->off_due))
+		if (smp_load_acquire(&path->off_due)) {
 			path_off(path);
-		WRITE_ONCE(path->off_due, false);
+			WRITE_ONCE(path->off_due, false);
+		}
 	}
 	wake_up_all(&settled);
 }
@@ -409,14 +403,17 @@ static int path_switch_on(struct bmm_path *path, int mode)
 		return err;
 	err = path_on(path, mode);
 	bmm_prototype_done();
+	bmm_fault_hold();
 	mutex_unlock(&control_lock);
 	return err;
 }
 
 /*
- * What passes calls on is to be detached, too, even if this task is
- * interrupted: by the path's work item, which waits for whoever is attaching. A
- * path that is being switched on meanwhile is off when that has run.
+ * The original serves at once, unless somebody is switching the same path on,
+ * who then has the last word until the path's work item gets the lock. It does
+ * so even if this task is interrupted. A path that must see all calls until it
+ * has forgotten what it knows goes on seeing them, and its mode and thresholds
+ * change under the lock only.
  */
 static int path_switch_off(struct bmm_path *path)
 {
@@ -424,8 +421,12 @@ static int path_switch_off(struct bmm_path *path)
 
 	for_each_path(one)
 		if (path_among(one, path)) {
-			path_pass(one);
-			WRITE_ONCE(one->off_due, true);
+			if (one->stop)
+				one->stop();
+			else
+				path_pass(one);
+			/* comes after what was stored for the path */
+			smp_store_release(&one->off_due, true);
 			queue_work(system_dfl_wq, &one->off);
 		}
 	return path_wait_off(path);

@@ -57,8 +57,8 @@ struct bmm_counters {
  * @live:        told that it is on, after all calls go to its handlers, and off
  *               before any passes, under the lock of path.c; NULL: no matter
  * @stop:        of a path with @live: serves nothing from now on, until it is
- *               told again that it is on; waits for nobody, and may come at any
- *               time
+ *               told that it is off and on again; waits for nobody, and may
+ *               come at any time
  * @names:       of its counters, "fallback_REASON" among them; NULL: not counted
  * @counters:    enum bmm_counter, and the path's own
  * @off:         switches it off, under the lock

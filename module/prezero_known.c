@@ -111,10 +111,11 @@ unsigned long bmm_known_close(void)
 /**
  * bmm_known_open() - begin, with no page
  *
- * Context: as bmm_known_close(), right after it: bits that were left when it was
- * stopped may be wrong by now. Comes after the stores by which pages that are
- * taken, returned or removed are reported. Who remembers a page returns it next,
- * and who takes it from there has it by hugetlb_lock, and so sees those stores.
+ * Context: as bmm_known_close(), which comes before it whenever it was stopped:
+ * bits that were left may be wrong by now. Comes after the stores by which
+ * pages that are taken, returned or removed are reported. Who remembers a page
+ * returns it next, and who takes it from there has it by hugetlb_lock, and so
+ * sees those stores.
  */
 void bmm_known_open(void)
 {

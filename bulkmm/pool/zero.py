@@ -110,7 +110,7 @@ class Zeroer:
         Once, all free pages are tried; a watch tries some, and others at its next tick.
         """
         passed, ticks = 0, ROUND if self.watch else 1
-        while not self.stop.is_set() and passed * PASSED * ticks <= part.free():
+        while not self.stop.is_set() and passed * PASSED * ticks <= part.free() > 0:
             wall, cpu = time.monotonic(), time.thread_time()
             code = self._write(part)
             self._rest(time.monotonic() - wall, time.thread_time() - cpu)
@@ -128,6 +128,8 @@ class Zeroer:
             part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {kept}")
         except OSError as error:
             code = error.errno or 0
+            if code == errno.EINVAL and not part.free():
+                return BUSY  # the node's memory has gone offline meanwhile
             if code not in {DONE, BUSY}:
                 reason = f"{error.filename or PREZERO}: {error.strerror}"
                 raise BulkmmError(PASSES.get(code, reason)) from error

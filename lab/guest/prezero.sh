@@ -245,6 +245,37 @@ case_switched() {
 	must_write "$PREZERO/mode" on
 }
 
+# while somebody else holds the lock of paths, off takes effect at once, and a signal
+# ends its wait; the rest is done behind it
+case_off_behind() {
+	check "off behind another: ready" ready
+	echo held >"$PARAMETERS/fault"
+	write "$VMAP/mode" pte &
+	holder=$!
+	await reads "$VMAP/mode" "off [pte] block"
+	write "$PREZERO/mode" off &
+	writer=$!
+	await refused write "$PREZERO/zero" "2048 0 1 0"
+	before=$(stat_of prezero hits)
+	must bmmfault -n 4 -b 4 hugetlb 2048 write-first
+	check "off behind another: zero" matches "$SAID" " wrong=0 "
+	check "off behind another: nothing is served" \
+		[ "$(stat_of prezero hits)" = "$before" ]
+	kill $writer
+	wait $writer
+	check "off behind another: a signal ends the wait" kill -0 $holder
+	check "off behind another: it is still on" \
+		grep -q "^0 enqueue_hugetlb_folio" "$PREZERO/hook"
+	echo none >"$PARAMETERS/fault"
+	wait $holder
+	check "off behind another: off" await reads "$PREZERO/mode" "[off] on"
+	settle
+	check "off behind another: no hook is left" \
+		refused grep -q "^0 " "$PREZERO/hook"
+	must_write "$VMAP/mode" off
+	must_write "$PREZERO/mode" on
+}
+
 case_refused() {
 	before=$(lines)
 	for words in x "2048 0 1" "2048 0 1 0 more"; do
@@ -285,6 +316,8 @@ case_symbols() {
 	echo cloned >"$PARAMETERS/fault"
 	check "cloned: on is refused" refused write "$PREZERO/mode" on
 	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
+	echo called >"$PARAMETERS/fault"
+	check "called once more: on is refused" refused write "$PREZERO/mode" on
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
 	check "no memory at load: off" reads "$PREZERO/mode" "[off] on"
@@ -321,6 +354,7 @@ prezero_faults() {
 	case_fillers
 	case_refused
 	case_switched
+	case_off_behind
 	case_resized
 	case_stale
 	case_symbols

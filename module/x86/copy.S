@@ -30,13 +30,17 @@
 	movnti	%r11, \at+24(%rdi)
 .endm
 
+.macro BMM_COPY_LINE at
+	BMM_COPY_HALF \at
+	BMM_COPY_HALF \at+32
+.endm
+
 /* unsigned long NAME(void *dst, const void *src, size_t len): what is left */
 .macro BMM_COPY_STREAMING name prefetch:vararg
 SYM_FUNC_START(\name)
 	mov	%rdx, %rax
 1:	\prefetch
-	BMM_COPY_HALF 0
-	BMM_COPY_HALF 32
+	BMM_COPY_LINE 0
 	add	$64, %rsi
 	add	$64, %rdi
 	sub	$64, %rax
@@ -47,6 +51,41 @@ SYM_FUNC_END(\name)
 .endm
 
 	.text
+
+/*
+ * Four pages in turn, 256 bytes of each, so that as many rows of the memory are
+ * open at once and each page keeps a stream of the prefetcher: what gains a
+ * sixth with vector registers on Emerald Rapids. What is left of four pages
+ * follows in order.
+ */
+SYM_FUNC_START(bmm_copy_movnti_pages)
+	mov	%rdx, %rax
+1:	cmp	$4 * 4096, %rax
+	jb	5f
+	mov	$4096 / 256, %ecx
+4:
+	.irp	page, 0, 4096, 8192, 12288
+	.irp	line, 0, 64, 128, 192
+	BMM_COPY_LINE \page+\line
+	.endr
+	.endr
+	add	$256, %rsi
+	add	$256, %rdi
+	dec	%ecx
+	jnz	4b
+	add	$3 * 4096, %rsi
+	add	$3 * 4096, %rdi
+	sub	$4 * 4096, %rax
+	jmp	1b
+6:	BMM_COPY_LINE 0
+	add	$64, %rsi
+	add	$64, %rdi
+	sub	$64, %rax
+5:	test	%rax, %rax
+	jnz	6b
+2:	sfence
+	RET
+SYM_FUNC_END(bmm_copy_movnti_pages)
 
 BMM_COPY_STREAMING bmm_copy_movnti
 BMM_COPY_STREAMING bmm_copy_movnti_t0, prefetcht0 1024(%rsi)
