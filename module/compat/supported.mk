@@ -11,7 +11,7 @@ bmm-range := $(if $(CONFIG_ARM64),$(range-arm64),$(range-x86_64))
 bmm-this := $(VERSION).$(PATCHLEVEL)
 bmm-known := $(shell printf '%s\n' $(firstword $(bmm-range)) $(bmm-this) \
 	$(lastword $(bmm-range)) | sort -CV && echo y)
-bmm-compiler = $(if $(findstring clang,$(shell $(CC) --version)),Clang,GCC)
+bmm-kind = $(if $1,$(if $(findstring clang,$1),Clang,GCC))
 bmm-built-by := $(if $(CONFIG_CC_IS_CLANG),Clang,GCC)
 
 # "make clean" reads this without a configuration
@@ -34,6 +34,10 @@ ifneq ($(and $(CONFIG_CFI),$(CONFIG_ARM64))$(CONFIG_CFI_CLANG),)
 ifeq ($(BMM_ANY_KERNEL),)
 $(error bulkmm has not been proven on kernels that check indirect calls, as this one: $(if $(CONFIG_CFI_CLANG),CONFIG_CFI_CLANG,CONFIG_CFI on arm64) (BMM_ANY_KERNEL=1 builds all the same))
 endif
+endif
+bmm-compiler := $(call bmm-kind,$(shell $(CC) --version 2>/dev/null))
+ifeq ($(bmm-compiler),)
+$(error $(bmm-built-by) built this kernel, but CC=$(CC) cannot be run: install it)
 endif
 ifneq ($(bmm-compiler),$(bmm-built-by))
 $(error $(bmm-built-by) built this kernel, but CC is $(bmm-compiler): give make $(if $(CONFIG_CC_IS_CLANG),LLVM=1,CC=gcc))

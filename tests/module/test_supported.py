@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which kernels the module builds for: one line for any other."""
 
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from programs import completed
@@ -28,9 +30,15 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
 
 RISK = "BMM_ANY_KERNEL=1"
 CFI = ("CONFIG_CFI_CLANG=y", *CLANG)
-MISFITS = (
+REFUSED = (
     *(((X86_64, had[:-1]), f"it lacks {had[:-2]}") for had in NEEDED),
     ((X86_64, *CFI), "has not been proven on kernels that check"),
+)
+ABSENT = "but CC=no-such-clang cannot be run: install it"
+MISFITS = (
+    *REFUSED,
+    ((X86_64, CLANG[0], "CC=no-such-clang"), f"Clang built this kernel, {ABSENT}"),
+    ((X86_64, "CC=no-such-clang"), f"GCC built this kernel, {ABSENT}"),
     ((X86_64, CLANG[0]), "Clang built this kernel, but CC is GCC: give make LLVM=1"),
     ((X86_64, CLANG[1]), "GCC built this kernel, but CC is Clang: give make CC=gcc"),
 )
@@ -66,6 +74,30 @@ def test_what_it_builds_for(version: str, settings: tuple[str, ...], says: str) 
         assert says in line
 
 
-def test_dkms_skips_kernels_that_lack_an_option() -> None:
-    conf = (PROJECT / "debian/bulkmm-dkms.dkms").read_text()
-    assert [had for had in NEEDED if had[:-2] not in conf] == []
+@pytest.mark.parametrize(
+    ("version", "arch", "settings", "supported"),
+    [
+        *((version, "x86_64", (X86_64,), True) for version in (OLDEST, "7.0", NEWEST)),
+        (NEWEST, "x86_64", (X86_64, CLANG[0]), True),  # whether Clang is there or not
+        (NEWEST, "aarch64", (ARM64,), True),
+        ("6.12", "aarch64", (ARM64,), False),
+        (NEWEST, "aarch64", (ARM64, "CONFIG_CFI=y"), False),
+        (NEWEST, "riscv64", ("CONFIG_RISCV=y",), False),
+        *((NEWEST, "x86_64", settings, False) for settings, _ in REFUSED),
+        *((version, "x86_64", (X86_64,), False) for version in ("5.10", "7.4", "99.0")),
+    ],
+)
+def test_dkms_skips_what_the_build_refuses(
+    tmp_path: Path, version: str, arch: str, settings: tuple[str, ...], *, supported: bool
+) -> None:
+    """As dkms.conf tells by the configuration in the headers."""
+    conf = shutil.copy(PROJECT / "debian/bulkmm-dkms.dkms", tmp_path / "dkms.conf")
+    (tmp_path / "module").symlink_to(PROJECT / "module")
+    given = (word.partition("=") for word in ("CONFIG_MODULES=y", *NEEDED, *settings))
+    options = {name: value for name, _, value in given}
+    lines = [f"{name}={value}\n" for name, value in options.items() if value]
+    (tmp_path / ".config").write_text("".join(lines))
+    read = f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
+    read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
+    done = completed(["bash", "-c", read], check=True)
+    assert (done.stdout == "\n") is supported, done

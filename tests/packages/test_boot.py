@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import overlay
 import pytest
 
-from bulkmm.control import needs
-from bulkmm.lab import child
 from bulkmm.lab.machine import accel, build, debs, image, kernels, root, vm
 from bulkmm.lab.machine.kernels import Kernel
 from bulkmm.lab.paths import locked, turn
@@ -24,23 +23,6 @@ from bulkmm.lab.progress import Progress
 pytestmark = pytest.mark.vm
 
 HERE = Path(__file__).parent
-# UPPER LOWER PLACE WORDS...: both roots as one, which forgets what is written
-INSTALL = """
-upper=$1 lower=$2 place=$3
-shift 3
-mkdir "$place/over"
-mount -t tmpfs tmpfs "$place/over"
-cd "$place/over"
-mkdir new work root
-mount -t overlay -o "lowerdir=$upper:$lower,upperdir=new,workdir=work" overlay root
-mount -t proc proc root/proc
-mount -t tmpfs tmpfs root/tmp
-mount --rbind /dev root/dev
-cp "$place"/in/* root
-chroot root sh /boot.sh "$@"
-cd root
-mv before after dracut said "$place"
-"""
 WORDS = "memmap=768M!1G root=/dev/pmem0 boot=bulkmm"
 MEMORY = 2048
 NOT_LOADED = -1  # hits, as seen.sh reports them
@@ -87,9 +69,8 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
             for file in (module, HERE / "boot.sh", HERE / "seen.sh"):
                 shutil.copy(file, given)
             shutil.copy(package, given / "bulkmm-dkms.deb")
-            roots = (debs.root(cache, progress).path, kernel.root.path, place)
-            words = (*map(str, roots), kernel.release, debs.version())
-            child.run([*child.ALONE, "sh", "-ec", INSTALL, "sh", *words], 300)
+            roots = (debs.root(cache, progress).path, kernel.root.path)
+            overlay.run(roots, place, "boot.sh", kernel.release)
         yield Made(place, kernel, chosen)
 
 
@@ -110,11 +91,3 @@ def test_persistent_memory_comes_up_with_the_module(made: Made, name: str) -> No
 def test_without_the_package_it_comes_up_alone(made: Made) -> None:
     seen = made.boot("before")
     assert (seen["boot"]["disk"], seen["boot"]["hits"]) == (1, NOT_LOADED)
-
-
-def test_dkms_skips_what_the_build_refuses(made: Made) -> None:
-    lines = [line.split() for line in (made.place / "said").read_text().splitlines()]
-    assert {arch for arch, *_ in lines} == {"x86_64", "aarch64"}
-    for arch, release, code in lines:
-        supported = needs.read(arch).supports(release)
-        assert code == ("21" if supported else "77"), (arch, release)

@@ -48,14 +48,14 @@ LIMIT = 600
 
 def ensure(kernel: Kernel, progress: Progress) -> Path:
     """Return the disk image of a kernel, where QEMU can see it."""
-    tree = _tree(kernel, progress)
+    base = tree(kernel, progress)
     given = debs.ensure(kernel.root.path.parent, progress)
-    words = (tree.path.name, given.name, kernel.release)
+    words = (base.path.name, given.name, kernel.release)
     made = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
 
     def make(part: Path) -> None:
         guest = Root(part / "tree")
-        child.run(["cp", "-a", str(tree.path), str(guest.path)], LIMIT)
+        child.run(["cp", "-a", str(base.path), str(guest.path)], LIMIT)
         _install(guest, kernel, given)
         _image(kernel.root, guest.path, part / "disk")
         shutil.rmtree(guest.path)
@@ -65,15 +65,16 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     return built(made, what, progress, make, keep=2) / "disk"
 
 
-def _tree(kernel: Kernel, progress: Progress) -> Root:
+def tree(kernel: Kernel, progress: Progress) -> Root:
+    """Return the Debian of a kernel, with what the packages depend on."""
     suite = kernel.suite
     names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OURS)
     place = f"disk-tree/{suite}-{content_key([], *SUITES, *names)}"
-    tree = Root(kernel.root.var / place, suite)
-    roots.made(tree, names, f"the Debian of guests ({suite})", progress)
+    made = Root(kernel.root.var / place, suite)
+    roots.made(made, names, f"the Debian of guests ({suite})", progress)
     for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
-        shutil.rmtree(tree.path / dull, ignore_errors=True)
-    return tree
+        shutil.rmtree(made.path / dull, ignore_errors=True)
+    return made
 
 
 def _install(guest: Root, kernel: Kernel, given: Path) -> None:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels for which DKMS builds the module, and those whose packages it leaves alone.
+
+By the dkms of each supported Debian, which differ in what they make of a kernel that a
+module is not for.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import overlay
+import pytest
+
+from bulkmm.control import needs
+from bulkmm.lab.machine import debs, disk, kernels, root, vm
+from bulkmm.lab.paths import locked
+from bulkmm.lab.progress import Progress
+
+pytestmark = pytest.mark.vm
+
+HERE = Path(__file__).parent
+SKIPPED = "77"
+BUILT = ["6.1.0", "7.3.0"]
+
+
+@pytest.fixture(scope="module", params=["6.1", "6.12"], ids=["Debian 12", "Debian 13"])
+def place(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Return the directory with what dkms.sh has left."""
+    progress = Progress()
+    with ExitStack() as stack:
+        with locked(progress) as cache:
+            lab = root.ensure(cache, progress)
+            tree = disk.tree(kernels.ensure(lab, request.param, progress), progress)
+            package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))
+            place = stack.enter_context(vm.run_directory(lab))
+            (place / "in").mkdir()
+            shutil.copy(package, place / "in/bulkmm-dkms.deb")
+            shutil.copy(HERE / "dkms.sh", place / "in")
+            overlay.run([tree.path], place, "dkms.sh", debs.version())
+        yield place
+
+
+def test_every_kernel_installs(place: Path) -> None:
+    """A package of headers that fails leaves apt without a way on."""
+    rows = [line.split() for line in (place / "packages").read_text().splitlines()]
+    assert {release: state for release, state, _ in rows} == {
+        release: "ii" for release, *_ in rows
+    }
+    assert [release for release, _, module in rows if module != "none"] == BUILT
+
+
+def test_dkms_skips_what_the_build_refuses(place: Path) -> None:
+    lines = [line.split() for line in (place / "codes").read_text().splitlines()]
+    assert {arch for arch, *_ in lines} == {"x86_64", "aarch64"}
+    for arch, release, code in lines:
+        supported = needs.read(arch).supports(release)
+        assert code != "0"  # there are no headers
+        assert (code != SKIPPED) is supported, (arch, release)
