@@ -15,7 +15,8 @@ SWITCH = f"""\
 WANTED = f"""\
 --page! SIZE  take pages of this size, as in 2M or 1G
 --size! SIZE  change the pool by this much memory
---node N  change this node's part only (default: all nodes, evenly)
+--node N  change this node's part only (default: all nodes,
+    evenly where there is room)
 {options.DRY_RUN}"""
 USUAL = "60s"  # of worth
 COMMANDS = f"""

@@ -15,6 +15,7 @@ from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
 from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
+from bulkmm.pool.spread import even, to_grow
 from bulkmm.size import MIB
 
 RUN = "/run/bulkmm"
@@ -110,6 +111,7 @@ def grow(
                     pool.set_persistent(pool.persistent() + made)
                 for part, pages in wanted.items():
                     part.set_persistent(before[part] + pages)
+                _make_up(wanted, before)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
@@ -126,10 +128,24 @@ def grow(
     ]
 
 
+def _make_up(wanted: Mapping[Pool, int], before: Mapping[Pool, int]) -> None:
+    """Let other nodes have what some lack."""
+    goal = {part: before[part] + pages for part, pages in wanted.items()}
+    takers = [part for part in wanted if part.persistent() >= goal[part]]
+    for _ in wanted:  # each time all is had, or a node takes no more
+        lack = sum(goal.values()) - sum(part.persistent() for part in wanted)
+        for part, pages in even(max(lack, 0), dict.fromkeys(takers, lack)).items():
+            most = part.persistent() + pages
+            if pages:
+                part.set_persistent(most)
+            if part.persistent() < most:
+                takers.remove(part)
+
+
 @contextmanager
 def lent(pool: Pool, pages: int) -> Iterator[None]:
     """Have so many pages more, or as many as are to be had, while the block runs."""
-    wanted = pool.evenly(pages)
+    wanted = to_grow(pool, pages)
     with undisturbed() as interruptible, alone(pool) as note:
         before = {part.node: (part.persistent(), n) for part, n in wanted.items()}
         with _noted(note, pool, lent=before):

@@ -12,8 +12,7 @@ from typing import Literal, Self
 
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError
-from bulkmm.size import KIB, named
+from bulkmm.size import KIB
 
 KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
@@ -78,7 +77,8 @@ class Pool:
 
     def file(self, name: str) -> str:
         """Return the path of one of its files."""
-        home = SIZES if self.node == ALL else f"{NODES}/node{self.node}/hugepages"
+        whole = self.node == ALL or not has_nodes(self.root)
+        home = SIZES if whole else f"{NODES}/node{self.node}/hugepages"
         return f"{home}/hugepages-{self.page // KIB}kB/{name}"
 
     def read(self, name: str) -> int:
@@ -96,15 +96,6 @@ class Pool:
         here = [one for one in wanted if meminfo(self.root, one, "MemTotal")]
         every = [replace(self, node=one) for one in here]
         return [one for one in every if self.root.read(one.file(TOTAL)) is not None]
-
-    def evenly(self, pages: int, node: int | None = None) -> dict[Self, int]:
-        """Return shares of pages by part, of one node or of all that have any."""
-        parts = self.parts(node)
-        if not parts:
-            raise BulkmmError(f"the kernel has no pool of {named(self.page)} pages")
-        each, more = divmod(pages, len(parts))
-        shares = {part: each + (i < more) for i, part in enumerate(parts)}
-        return {part: count for part, count in shares.items() if count}
 
     def free(self) -> int:
         """Return the pages that are not used; some may be reserved."""
@@ -165,9 +156,14 @@ class Pool:
         )
 
 
+def has_nodes(root: Root) -> bool:
+    """Return whether sysfs names nodes; a kernel without NUMA does not."""
+    return any(map(NODE.fullmatch, root.names(NODES)))
+
+
 def nodes(root: Root) -> list[int]:
-    """Return the numbers of all nodes."""
-    return sorted(_numbers(NODE, root.names(NODES)))
+    """Return the numbers of all nodes; where none is named, all memory is of node 0."""
+    return sorted(_numbers(NODE, root.names(NODES))) or [0]
 
 
 def sizes(root: Root) -> list[int]:
@@ -185,9 +181,13 @@ def known(root: Root) -> dict[tuple[int, int], int]:
 
 
 def cpus(root: Root, node: int) -> set[int]:
-    """Return the CPUs of a node, from a list such as 0-3,8."""
+    """Return the CPUs of a node."""
+    return listed(root.read(f"{NODES}/node{node}/cpulist") or "")
+
+
+def listed(text: str) -> set[int]:
+    """Return the numbers of a list such as 0-3,8."""
     found: set[int] = set()
-    text = root.read(f"{NODES}/node{node}/cpulist") or ""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         found |= set(range(int(first), int(last or first) + 1))
@@ -202,6 +202,15 @@ def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
 
 def meminfo(root: Root, node: int, *names: str) -> int:
     """Return the bytes of some lines of a node's meminfo, together."""
-    lines = map(str.split, root.lines(f"{NODES}/node{node}/meminfo"))
-    counted = [[f"{name}:"] for name in names]
-    return sum(int(line[3]) for line in lines if line[2:3] in counted) * KIB
+    file = f"{NODES}/node{node}/meminfo" if has_nodes(root) else "/proc/meminfo"
+    # a node's lines begin with "Node N"
+    lines = [line.split()[-3:] for line in root.lines(file)]
+    counted = [f"{name}:" for name in names]
+    return sum(int(line[1]) for line in lines if line[0] in counted) * KIB
+
+
+def compact(root: Root, node: int) -> None:
+    """Compact a node's memory."""
+    of_node = f"{NODES}/node{node}/compact"
+    file = of_node if has_nodes(root) else "/proc/sys/vm/compact_memory"
+    root.write(file, "1")

@@ -27,13 +27,13 @@ from typing import NoReturn, Self
 
 from bulkmm.control.root import Root
 from bulkmm.ending import LIBC, end_with_parent, undisturbed
-from bulkmm.pool.pools import meminfo
+from bulkmm.pool.pools import has_nodes, meminfo
+from bulkmm.pool.spread import AVAILABLE
 from bulkmm.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
 HUGETLB, LOG_OF_HUGE = 0x40000, 26  # MAP_HUGETLB, MAP_HUGE_SHIFT
 DEFAULT, BIND = 0, 2  # MPOL_DEFAULT, MPOL_BIND
-FILES = "Active(file)", "Inactive(file)"  # in meminfo: memory that is reclaimed first
 MARGIN = 64 << 20  # bytes that stay free on a node, and more if the kernel keeps more
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 
@@ -123,9 +123,13 @@ def _bound(node: int | None, size: int) -> Iterator[None]:
         yield
         return
     kept = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
-    had = meminfo(Root(Path("/")), node, "MemFree", *FILES)
+    root = Root(Path("/"))
+    had = meminfo(root, node, *AVAILABLE)
     if had < size + max(MARGIN, 2 * KIB * int(kept)):
         raise OSError(errno.ENOMEM, "the rest of the node is its margin")
+    if not has_nodes(root):  # nor has the kernel memory policies
+        yield
+        return
     bits = 8 * ctypes.sizeof(ctypes.c_ulong)
     words = node // bits + 1
     mask = (ctypes.c_ulong * words)()

@@ -14,13 +14,14 @@ from bulkmm.control.root import Root
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 from bulkmm.pool import grow as growing
+from bulkmm.pool import spread
 from bulkmm.pool import zero as zeroing
 from bulkmm.pool.pools import (
-    NODES,
     NodeChange,
     Pool,
     PoolRecord,
     Pools,
+    compact,
     meminfo,
     nodes,
     sizes,
@@ -97,18 +98,18 @@ def _table(found: list[PoolRecord]) -> None:
 
 def grow(args: argparse.Namespace) -> int:
     """Add pages to a pool."""
-    pool, wanted = _wanted(args)
-    for part, pages in wanted.items():
-        total = meminfo(pool.root, part.node, "MemTotal")
-        if pages * pool.page > total:
-            raise UsageError(
-                f"--size {args.size}: {pages * pool.page // size.MIB} MiB for node "
-                f"{part.node}, which has {total // size.MIB} MiB in all"
-            )
+    pool, pages = _wanted(args)
+    wanted = spread.to_grow(pool, pages, args.node)
+    if sum(wanted.values()) < pages:
+        parts = pool.parts(args.node)
+        total = sum(meminfo(pool.root, part.node, "MemTotal") for part in parts)
+        has = "the nodes have" if args.node is None else f"node {args.node} has"
+        asked = f"--size {args.size}: {pages * pool.page // size.MIB} MiB"
+        raise UsageError(f"{asked}; {has} {total // size.MIB} MiB in all")
 
     def grown(note: Path) -> list[NodeChange]:
         for part in wanted if args.compact else ():
-            pool.root.write(f"{NODES}/node{part.node}/compact", "1")
+            compact(pool.root, part.node)
         total = sum(wanted.values())
         with bar.shown(f"pages of {size.named(pool.page)}") as show:
             return growing.grow(
@@ -120,36 +121,38 @@ def grow(args: argparse.Namespace) -> int:
 
 def shrink(args: argparse.Namespace) -> int:
     """Give free pages of a pool back."""
-    pool, wanted = _wanted(args)
-    _need_free(pool, wanted, args.size)
+    pool, pages = _wanted(args)
+    wanted = spread.to_shrink(pool, pages, args.node)
+    _need_free(wanted, pool, pages, args.size)
 
     def shrunk(_note: Path) -> list[NodeChange]:
-        _need_free(pool, wanted, args.size)  # what a killed run had lent has gone
+        # what a killed run had lent has gone
+        _need_free(wanted, pool, pages, args.size)
         before = {part: part.persistent() for part in wanted}
         with undisturbed():
-            for part, pages in wanted.items():
-                part.set_persistent(before[part] - pages)
+            for part, count in wanted.items():
+                part.set_persistent(before[part] - count)
         changes = []
-        for part, pages in wanted.items():
+        for part, count in wanted.items():
             done = before[part] - part.persistent()
-            why = "others changed the pool meanwhile" if done != pages else ""
-            changes.append(NodeChange(part.node, -pages, -done, why))
+            why = "others changed the pool meanwhile" if done != count else ""
+            changes.append(NodeChange(part.node, -count, -done, why))
         return changes
 
     return _change(args, pool, {part: -pages for part, pages in wanted.items()}, shrunk)
 
 
-def _need_free(pool: Pool, wanted: dict[Pool, int], said: str) -> None:
+def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, said: str) -> None:
     spare = pool.spare()
-    if sum(wanted.values()) > spare:
+    if pages > spare:
         raise BulkmmError(
-            f"--size {said} is {sum(wanted.values())} pages of "
+            f"--size {said} is {pages} pages of "
             f"{size.named(pool.page)}: {spare} are neither used nor reserved"
         )
-    for part, pages in wanted.items():
-        if pages > part.free():
+    for part, count in wanted.items():
+        if count > part.free():
             raise BulkmmError(
-                f"node {part.node}: {part.free()} pages are free, not {pages}"
+                f"node {part.node}: {part.free()} pages are free, not {count}"
             )
 
 
@@ -174,8 +177,9 @@ def _change(
         nodes=changes,
         pool=pool.record(),
     ).tell(said, as_json=args.json)
-    short = not args.dry_run and any(one.done != one.wanted for one in changes)
-    return Exit.VERDICT if short else Exit.OK
+    # what a node lacks, others may have given
+    whole = sum(one.done for one in changes) == sum(wanted.values())
+    return Exit.OK if whole or args.dry_run else Exit.VERDICT
 
 
 def _line(one: NodeChange, page: int, *, dry: bool) -> str:
@@ -249,8 +253,8 @@ def _check_node(root: Root, node: int) -> None:
         raise UsageError(f"--node {node}: there are nodes {said}")
 
 
-def _wanted(args: argparse.Namespace) -> tuple[Pool, dict[Pool, int]]:
-    """Return the pool and the pages by node; raise if that cannot be."""
+def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
+    """Return the pool and the pages; raise if that cannot be."""
     root = Root.given(args.root)
     pool = Pool(root, _page(root, args.page))
     wanted = size.parse_bytes(args.size, LARGEST)
@@ -261,4 +265,4 @@ def _wanted(args: argparse.Namespace) -> tuple[Pool, dict[Pool, int]]:
         _check_node(root, args.node)
         if not pool.parts(args.node):
             raise UsageError(f"--node {args.node} has no memory")
-    return pool, pool.evenly(wanted // pool.page, args.node)
+    return pool, wanted // pool.page

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandlib import Command
@@ -56,6 +57,116 @@ def test_a_dry_run_changes_nothing(
     assert {one["node"]: one["wanted"] for one in change["nodes"]} == per_node
     assert change["dry_run"]
     assert two.files() == before
+
+
+SMALL = "Node {0} MemTotal: {1} kB\nNode {0} MemFree: {2} kB\n"
+NODE = "/sys/devices/system/node"
+NORMAL, MOVABLE = f"{NODE}/has_normal_memory", "/proc/sys/vm/movable_gigantic_pages"
+BLOCKS, ZONE = "/proc/buddyinfo", "Node 0, zone Normal"
+GIANT = ("--page", "1G", "--size", "4G", "--dry-run", "--json")
+
+
+def sized(kernel: Fake, mib: dict[int, tuple[int, int]]) -> None:
+    """Give nodes so much memory, in all and free."""
+    for node, (total, free) in mib.items():
+        text = SMALL.format(node, total << 10, free << 10)
+        kernel.write(f"{NODE}/node{node}/meminfo", text)
+
+
+@pytest.mark.parametrize(
+    ("size", "memory", "per_node"),
+    [
+        ("64G", {0: (65536, 60000), 1: (16384, 8192)}, {0: 28672, 1: 4096}),
+        ("64G", {0: (65536, 1024), 1: (16384, 1024)}, {0: 24576, 1: 8192}),
+        ("10M", {0: (65536, 4), 1: (16384, 1024)}, {0: 2, 1: 3}),
+        ("10M", {0: (65536, 0), 1: (16384, 1024)}, {1: 5}),
+    ],
+)
+def test_what_a_node_lacks_others_give(
+    two: Fake,
+    bulkmm: Command,
+    size: str,
+    memory: dict[int, tuple[int, int]],
+    per_node: dict[int, int],
+) -> None:
+    sized(two, memory)
+    change = bulkmm(
+        "pool", "grow", "--page", "2M", "--size", size, "--dry-run", "--json"
+    )
+    assert {one["node"]: one["wanted"] for one in change.json["nodes"]} == per_node
+
+
+def test_a_shrink_takes_what_a_node_lacks_from_others(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    pool(kernel, {0: (10, 9, 0), 1: (4, 1, 0)})
+    done = bulkmm("pool", "shrink", "--page", "2M", "--size", "10M")
+    assert done.code == Exit.OK, done.err
+    held = Pool(Root(kernel.root), 2 * MIB)
+    assert [part.persistent() for part in held.parts()] == [6, 3]
+
+
+def test_others_make_up_for_a_node_that_gives_less(
+    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose memory is in pieces too small, which nothing tells before."""
+    write = Pool.write
+
+    def limited(self: Pool, name: str, value: int) -> None:
+        least = 7 if name == TOTAL and self.node == 1 else value
+        write(self, name, min(value, least))
+
+    monkeypatch.setattr(Pool, "write", limited)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
+    done = bulkmm("pool", "grow", "--page", "2M", "--size", "20M")
+    assert done.code == Exit.OK, done.err
+    first, second = done.out.splitlines()
+    assert first == "node 0: +7 pages of 2M"
+    assert second.startswith("node 1: +3 pages of 2M, +5 were asked for: 4096 MiB are")
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        ({NORMAL: "0"}, {0: 4}),
+        ({NORMAL: "0", MOVABLE: "0"}, {0: 4}),
+        ({NORMAL: "0", MOVABLE: "1"}, {0: 2, 1: 2}),
+        ({NORMAL: "0-1"}, {0: 2, 1: 2}),
+        ({}, {0: 2, 1: 2}),
+        ({NORMAL: "0", BLOCKS: ZONE + " 1" * 19}, {0: 2, 1: 2}),  # up to 1 GiB
+        ({NORMAL: ""}, "all memory was brought online as movable, "),
+        ({NORMAL: "", MOVABLE: "0"}, "from that (sysctl vm.movable_gigantic_pages=1)"),
+    ],
+)
+def test_pages_of_a_gibibyte_are_not_of_movable_memory(
+    two: Fake, bulkmm: Command, held: dict[str, str], says: dict[int, int] | str
+) -> None:
+    sized(two, {0: (65536, 65536), 1: (65536, 65536)})
+    for node in (0, 1):
+        home = f"{NODE}/node{node}/hugepages/hugepages-1048576kB"
+        two.write(f"{home}/nr_hugepages", "0", 0o644)
+    two.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0", 0o644)
+    for name, text in {BLOCKS: ZONE + " 1" * 11, **held}.items():
+        two.write(name, text)
+    done = bulkmm("pool", "grow", *GIANT)
+    if isinstance(says, str):
+        assert done.code == Exit.ENVIRONMENT
+        assert says in done.err
+    else:
+        assert {one["node"]: one["wanted"] for one in done.json["nodes"]} == says
+
+
+def test_a_node_of_movable_memory_is_told_as_such(two: Fake, bulkmm: Command) -> None:
+    two.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0", 0o644)
+    home = f"{NODE}/node1/hugepages/hugepages-1048576kB"
+    two.write(f"{home}/nr_hugepages", "0", 0o644)
+    two.write(NORMAL, "0")
+    done = bulkmm("pool", "grow", "--node", "1", *GIANT)
+    assert done.code == Exit.ENVIRONMENT
+    assert "node 1: all its memory was brought online as movable" in done.err
+    assert "compact" not in done.err
 
 
 def test_who_may_not_change_a_pool_is_told(
@@ -167,10 +278,43 @@ def test_two_at_once(two: Fake, bulkmm: Command) -> None:
     assert done.err == "bulkmm: another bulkmm pool is changing a pool"
 
 
-@pytest.mark.skipif(
+OURS = pytest.mark.skipif(
     bool(os.geteuid()) or not Pool(Root(Path("/")), 2 * MIB).parts(),
     reason="this machine has no pool that we may change",
 )
+# as on a kernel without NUMA: for one command, no node has a directory
+MASKED = """
+mount -t tmpfs none /sys/devices/system/node
+exec "$@"
+"""
+
+
+@OURS
+def test_without_directories_of_nodes_there_is_one() -> None:
+    """On the machine's own pool, shown and changed alike."""
+
+    def masked(*words: str) -> dict[str, Any]:
+        argv = [sys.executable, "-m", "bulkmm.cli", "pool", *words, "--json"]
+        alone = ["unshare", "--mount", "sh", "-ec", MASKED, "sh", *argv]
+        done = completed(alone, timeout=60)
+        assert done.returncode == Exit.OK, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    with alone_with_the_pool():
+        (held,) = (one for one in masked()["pools"] if one["page_bytes"] == 2 * MIB)
+        (node,) = held["nodes"]
+        assert (node["node"], node["pages"]) == (0, held["pages"])
+        for words in ((), ("--node", "0"), ("--compact",)):
+            how = ("--page", "2M", "--size", "16M", *words)
+            (change,) = masked("grow", *how)["nodes"]
+            assert (change["node"], change["done"]) == (0, 8)
+            gone = masked("shrink", *how[:4])
+            assert gone["nodes"] == [{"node": 0, "wanted": -8, "done": -8, "why": ""}]
+        assert gone["pool"]["pages"] == held["pages"]
+
+
+@OURS
 @pytest.mark.parametrize("jobs", ["auto", "3"])
 def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
     real = Pool(Root(Path("/")), 2 * MIB)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which node gives or gets how many pages: even shares, unless a node has no room.
+
+As the kernel does, which asks one node after another and passes over one that has
+none (alloc_pool_huge_folio(), remove_pool_hugetlb_folio(), mm/hugetlb.c). Nodes
+without CPUs count too.
+"""
+
+import mmap
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+from bulkmm.errors import BulkmmError
+from bulkmm.pool.pools import NODES, Pool, listed, meminfo
+from bulkmm.size import named
+
+# in meminfo: memory that is free, or reclaimed first
+AVAILABLE = ("MemFree", "Active(file)", "Inactive(file)")
+MOVABLE = "/proc/sys/vm/movable_gigantic_pages"
+ORDERS = 11  # in the allocator's lists, if the kernel does not tell
+T = TypeVar("T", bound=Hashable)
+
+
+def even(pages: int, rooms: Mapping[T, int]) -> dict[T, int]:
+    """Return even shares; what has no room for its share leaves it to the others."""
+    shares = dict.fromkeys(rooms, 0)
+    # the smallest rooms first; of equal ones, the first node gets what is left over
+    order = sorted(enumerate(rooms), key=lambda each: (rooms[each[1]], -each[0]))
+    for taken, (_, part) in enumerate(order):
+        shares[part] = min(pages // (len(rooms) - taken), rooms[part])
+        pages -= shares[part]
+    return shares
+
+
+def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
+    """Return the pages that each node is to get; fewer if the machine has no more.
+
+    First where memory is available, then where some may become so.
+    """
+    parts = [part for part in _parts(pool, node) if not _only_movable(part)]
+    if not parts:
+        where = "all memory" if node is None else f"node {node}: all its memory"
+        told = pool.root.read(MOVABLE) is not None
+        remedy = "sysctl vm.movable_gigantic_pages=1" if told else "online_kernel"
+        raise BulkmmError(
+            f"{where} was brought online as movable, and the kernel takes no pages of "
+            f"{named(pool.page)} from that ({remedy})"
+        )
+    available = {part: _room(part, *AVAILABLE) for part in parts}
+    shares = even(pages, available)
+    more = {part: max(_room(part, "MemTotal") - shares[part], 0) for part in parts}
+    more = even(pages - sum(shares.values()), more)
+    return _taking({part: shares[part] + more[part] for part in parts})
+
+
+def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
+    """Return the pages that each node is to give back; fewer if no more are free.
+
+    Of one node, as many as are asked for.
+    """
+    parts = _parts(pool, node)
+    if node is not None:
+        return dict.fromkeys(parts, pages)
+    return _taking(even(pages, {part: part.free() for part in parts}))
+
+
+def _parts(pool: Pool, node: int | None) -> list[Pool]:
+    if parts := pool.parts(node):
+        return parts
+    raise BulkmmError(f"the kernel has no pool of {named(pool.page)} pages")
+
+
+def _taking(shares: Mapping[Pool, int]) -> dict[Pool, int]:
+    return {part: pages for part, pages in shares.items() if pages}
+
+
+def _room(part: Pool, *names: str) -> int:
+    """Return how many pages some lines of a node's meminfo make."""
+    return meminfo(part.root, part.node, *names) // part.page
+
+
+def _only_movable(part: Pool) -> bool:
+    """Return whether the kernel takes no such page from any memory of a node.
+
+    It takes none that is larger than the allocator's blocks from ZONE_MOVABLE
+    (hugepage_movable_supported(), include/linux/hugetlb.h), unless it is told to.
+    """
+    normal = part.root.read(f"{NODES}/has_normal_memory")
+    if normal is None or part.root.read(MOVABLE) == "1":
+        return False
+    # "Node N, zone NAME" and the blocks of each order
+    rows = map(str.split, part.root.lines("/proc/buddyinfo"))
+    orders = max((len(row) - 4 for row in rows), default=ORDERS)
+    gigantic = part.page > mmap.PAGESIZE << (orders - 1)
+    return gigantic and part.node not in listed(normal)
