@@ -15,6 +15,7 @@ from bulkmm.control.root import Root
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
 PROC = "mount /proc, or name another root by --root"
+OUTSIDE = "run it outside of the container"
 CONFIG = "make /boot/config-RELEASE readable: it comes with the kernel's package"
 EARLIER = (
     "load it before the driver: docs/install.md, At boot; or bind the device again"
@@ -55,7 +56,7 @@ def all_checks(kernel: Kernel, table: Table) -> list[Check]:
 
 def _architecture(root: Root) -> Check:
     name = root.read(ARCHITECTURE)
-    if name is None:
+    if not name:
         return Check("architecture", UNKNOWN, "the kernel does not report it", PROC)
     if name in needs.ARCHITECTURES:
         return Check("architecture", OK, name)
@@ -120,6 +121,8 @@ def _ftrace_enabled(root: Root) -> Check:
     name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
     if value is None and not root.is_dir("/proc/sys/kernel"):
         return Check(name, UNKNOWN, "there is no /proc/sys/kernel", PROC)
+    if value == "":
+        return Check(name, UNKNOWN, "the kernel does not report it", PROC)
     if value is None:
         said = "no such sysctl: this kernel has no ftrace"
         return Check(name, NO, said, "boot a kernel that has ftrace, as Debian's have")
@@ -144,26 +147,38 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
         said = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
         yield Check("kernel.modules_disabled", state, said, "reboot")
-    level = modules.chosen(root, "/sys/kernel/security/lockdown") or "none"
+    lockdown = "/sys/kernel/security/lockdown"
+    level = modules.chosen(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
     care = OK if loaded else CARE
-    if level == "none":
+    if root.read(lockdown) == "":
+        yield Check("lockdown", UNKNOWN, f"{lockdown} is empty", OUTSIDE)
+    elif level == "none":
         yield Check("lockdown", OK, "none")
     else:
         yield Check("lockdown", care, f"{level}: {signed}", SIGN)
     enforced = root.read("/sys/module/module/parameters/sig_enforce")
-    if enforced == "Y" or kernel.option("MODULE_SIG_FORCE"):
+    forced = kernel.option("MODULE_SIG_FORCE")
+    if enforced == "Y" or forced:
         yield Check("module signatures", care, f"enforced: {signed}", SIGN)
+    elif not enforced and forced is None:
+        said = "the kernel does not report whether they are enforced"
+        yield Check("module signatures", UNKNOWN, said, CONFIG)
     else:
         yield Check("module signatures", OK, "not enforced")
 
 
 def _ibt(root: Root, kernel: Kernel) -> Check:
-    cpus = root.read("/proc/cpuinfo") or ""
+    name, cpus = "indirect branch tracking", root.read("/proc/cpuinfo")
+    if not cpus:
+        return Check(name, UNKNOWN, "the kernel does not report the CPU", PROC)
     has = re.search(r"^flags\s*:.*\bibt\b", cpus, re.MULTILINE)
-    on = has and kernel.option("X86_KERNEL_IBT") and kernel.told("ibt") != "off"
+    option = kernel.option("X86_KERNEL_IBT")
+    if has and option is None:
+        return Check(name, UNKNOWN, "the configuration cannot be read", CONFIG)
+    on = has and option and kernel.told("ibt") != "off"
     said = "on: the originals are reached by direct calls" if on else "not in force"
-    return Check("indirect branch tracking", OK, said)
+    return Check(name, OK, said)
 
 
 def _preemption(root: Root, kernel: Kernel) -> Check:

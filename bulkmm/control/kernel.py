@@ -2,6 +2,8 @@
 """The kernel: release, configuration, command line, who clears pages."""
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Literal
 
@@ -48,19 +50,19 @@ class Kernel:
     @cached_property
     def config(self) -> dict[str, str] | None:
         """Return the enabled options, without CONFIG_; None if unknown."""
-        for name in CONFIGS:
-            if text := self.root.read(name.format(self.release)):
-                return dict(OPTION.findall(text))
-        packed = self.root.at(PACKED_CONFIG)
-        if not packed.exists():
-            return None
-        import gzip
+        # a configuration that enables nothing is none: a container's may be masked
+        found = (dict(OPTION.findall(text)) for text in self._configs())
+        return next(filter(None, found), None)
 
-        try:
-            text = gzip.decompress(packed.read_bytes()).decode()
-        except (OSError, EOFError, ValueError):
-            return None
-        return dict(OPTION.findall(text))
+    def _configs(self) -> Iterator[str]:
+        for name in CONFIGS:
+            yield self.root.read(name.format(self.release)) or ""
+        packed = self.root.at(PACKED_CONFIG)
+        if packed.exists():
+            import gzip
+
+            with suppress(OSError, EOFError, ValueError):
+                yield gzip.decompress(packed.read_bytes()).decode()
 
     def option(self, name: str) -> bool | None:
         """Return whether an option is y or m; None if unknown."""

@@ -136,6 +136,10 @@ def packed(size: int | None) -> Edit:
     return edit
 
 
+def emptied(file: str) -> Edit:
+    return lambda fake: fake.write(file, "")
+
+
 LIVE = edit(ENABLED, "", f"{FOLIO} (1) R I    \ttramp: x")
 BPF = f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9"
 UNTRACED = edit(FILTERS, f"{FOLIO}\n", "")
@@ -174,6 +178,11 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         ([removed(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
         ([packed(None)], "memmap", YES, ""),
         ([packed(20)], "memmap", UNKNOWN, "configuration cannot be read"),
+        # as a container has it, whose runtime masks it
+        ([packed(0)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([emptied(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([emptied(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
+        ([emptied(FILTERS)], "memmap", UNKNOWN, "only root can list"),
     ],
 )
 def test_the_verdict_on_a_path(
@@ -220,6 +229,26 @@ def test_what_is_wrong_with_a_kernel(
     assert states(done.json)[name] == state
     whys = [why for _, why in paths(done.json).values()]
     assert all((name in why) is (state == "no") for why in whys)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("/proc/sys/kernel/arch", "architecture"),
+        ("/proc/sys/kernel/osrelease", "kernel"),
+        ("/proc/sys/kernel/ftrace_enabled", "kernel.ftrace_enabled"),
+        ("/proc/cpuinfo", "indirect branch tracking"),
+        (CONFIG, "indirect branch tracking"),
+        ("/sys/kernel/security/lockdown", "lockdown"),
+        (CONFIG, "module signatures"),
+        (CONFIG, NEEDED),
+    ],
+)
+def test_an_empty_file_tells_nothing(
+    kernel: Fake, bulkmm: Command, file: str, name: str
+) -> None:
+    kernel.write(file, "")
+    assert states(bulkmm("doctor", "--json").json)[name] == "unknown"
 
 
 def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
