@@ -12,10 +12,6 @@ from typing import Any, NoReturn
 from bulkmm import options, streams
 from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
 
-# Libraries that only some commands need, and how to install them.
-APT = "apt install python3-{0}, or pip install {0}"
-LIBRARIES = {name: APT.format(name) for name in ("msgspec", "numpy", "rich", "scipy")}
-LIBRARIES |= dict.fromkeys(("jinja2", "matplotlib"), "pip install 'bulkmm[report]'")
 # Modules and their commands, in the order of --help. Only the current command's
 # module is imported: "status" must not wait for the lab.
 PARTS = {
@@ -136,8 +132,11 @@ def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """Return an error's message and exit code."""
-    if isinstance(error, ModuleNotFoundError) and error.name in LIBRARIES:
-        error = BulkmmError(f"{error.name} is not installed: {LIBRARIES[error.name]}")
+    if isinstance(error, ModuleNotFoundError):
+        from bulkmm import libraries
+
+        if libraries.known(name := str(error.name)):
+            error = BulkmmError(f"{name} is not installed: {libraries.remedy(name)}")
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else Exit.OK
     if isinstance(error, BulkmmError):

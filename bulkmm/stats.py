@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from bulkmm import libraries
 from bulkmm.control.needs import at_least
 from bulkmm.errors import BulkmmError
 from bulkmm.results import ALPHA, INTERVAL_LEAST, Ratio, Result
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
 
 LEVEL = 1 - ALPHA
-SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESAMPLES = 9999  # the exact distribution, if it is no larger
 BATCH = 100  # resamples at a time: each is as large as all arms together
 FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
@@ -60,9 +60,9 @@ def _scipy() -> Any:  # noqa: ANN401 - it has no types
     import scipy
     from scipy import stats
 
-    if not at_least(scipy.__version__, SCIPY):
+    if not at_least(scipy.__version__, libraries.SCIPY):
         said = f"scipy {scipy.__version__} is too old"
-        raise BulkmmError(f"{said}: pip install 'scipy>={SCIPY}'")
+        raise BulkmmError(f"{said}: {libraries.remedy('scipy')}")
     return stats
 
 

@@ -69,7 +69,7 @@ def need_packages() -> None:
     """Raise unless the libraries that read kernels are there."""
     if not all(map(importlib.util.find_spec, NEEDS)):
         raise BulkmmError(
-            "bench kernel needs more packages: pip install bulkmm[native]"
+            "bench kernel needs more packages: make build installs them in a checkout"
         )
 
 

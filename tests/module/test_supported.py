@@ -88,7 +88,12 @@ def test_what_it_builds_for(version: str, settings: tuple[str, ...], says: str) 
     ],
 )
 def test_dkms_skips_what_the_build_refuses(
-    tmp_path: Path, version: str, arch: str, settings: tuple[str, ...], *, supported: bool
+    tmp_path: Path,
+    version: str,
+    arch: str,
+    settings: tuple[str, ...],
+    *,
+    supported: bool,
 ) -> None:
     """As dkms.conf tells by the configuration in the headers."""
     conf = shutil.copy(PROJECT / "debian/bulkmm-dkms.dkms", tmp_path / "dkms.conf")
@@ -97,7 +102,9 @@ def test_dkms_skips_what_the_build_refuses(
     options = {name: value for name, _, value in given}
     lines = [f"{name}={value}\n" for name, value in options.items() if value]
     (tmp_path / ".config").write_text("".join(lines))
-    read = f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
+    read = (
+        f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
+    )
     read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
     done = completed(["bash", "-c", read], check=True)
     assert (done.stdout == "\n") is supported, done

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Libraries that only some commands need, and how to install them.
+
+The Python of Debian refuses pip (EXTERNALLY-MANAGED, PEP 668); that of a virtual
+environment has no other way.
+"""
+
+import shlex
+import sys
+import sysconfig
+from pathlib import Path
+
+SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
+RESULTS = ("msgspec", "numpy", "scipy")
+GROUPS = (RESULTS, ("rich",), ("jinja2", "matplotlib"))
+LEAST = {"scipy": SCIPY}
+OLDER = "Debian 12 lacks some: install.md, Results on Debian 12"
+
+
+def known(name: str) -> bool:
+    """Return whether a module is of such a library."""
+    return any(name in group for group in GROUPS)
+
+
+def remedy(name: str) -> str:
+    """Return how to install a library, and those that are used with it."""
+    (group,) = (group for group in GROUPS if name in group)
+    if _managed():
+        said = f"apt install {' '.join(f'python3-{one}' for one in group)}"
+        return f"{said} ({OLDER})" if group == RESULTS else said
+    needed = [f"{one}>={LEAST[one]}" if one in LEAST else one for one in group]
+    return shlex.join([sys.executable, "-m", "pip", "install", *needed])
+
+
+def _managed() -> bool:
+    """Return whether packages of the system are the only way."""
+    own = sys.prefix != sys.base_prefix  # a virtual environment
+    mark = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
+    return not own and mark.exists()
