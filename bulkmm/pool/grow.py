@@ -134,7 +134,9 @@ def _make_up(wanted: Mapping[Pool, int], before: Mapping[Pool, int]) -> None:
     takers = [part for part in wanted if part.persistent() >= goal[part]]
     for _ in wanted:  # each time all is had, or a node takes no more
         lack = sum(goal.values()) - sum(part.persistent() for part in wanted)
-        for part, pages in even(max(lack, 0), dict.fromkeys(takers, lack)).items():
+        if lack <= 0:
+            break
+        for part, pages in even(lack, dict.fromkeys(takers, lack)).items():
             most = part.persistent() + pages
             if pages:
                 part.set_persistent(most)

@@ -206,7 +206,7 @@ def meminfo(root: Root, node: int, *names: str) -> int:
     # a node's lines begin with "Node N"
     lines = [line.split()[-3:] for line in root.lines(file)]
     counted = [f"{name}:" for name in names]
-    return sum(int(line[1]) for line in lines if line[0] in counted) * KIB
+    return sum(int(line[1]) for line in lines if line and line[0] in counted) * KIB
 
 
 def compact(root: Root, node: int) -> None:

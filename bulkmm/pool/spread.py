@@ -41,10 +41,12 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
     if not parts:
         where = "all memory" if node is None else f"node {node}: all its memory"
         told = pool.root.read(MOVABLE) is not None
-        remedy = "sysctl vm.movable_gigantic_pages=1" if told else "online_kernel"
+        remedy = "bring some online by online_kernel"
+        if told:
+            remedy = "sysctl vm.movable_gigantic_pages=1 allows it"
         raise BulkmmError(
             f"{where} was brought online as movable, and the kernel takes no pages of "
-            f"{named(pool.page)} from that ({remedy})"
+            f"{named(pool.page)} from that: {remedy}"
         )
     available = {part: _room(part, *AVAILABLE) for part in parts}
     shares = even(pages, available)

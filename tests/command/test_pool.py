@@ -127,6 +127,22 @@ def test_others_make_up_for_a_node_that_gives_less(
     assert second.startswith("node 1: +3 pages of 2M, +5 were asked for: 4096 MiB are")
 
 
+def test_what_others_add_meanwhile_stays(
+    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Pool.write
+
+    def added(self: Pool, name: str, value: int) -> None:
+        write(self, name, value + 5 * (name == TOTAL and self.node == 0))
+
+    monkeypatch.setattr(Pool, "write", added)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
+    held = Pool(Root(kernel.root), 2 * MIB)
+    assert [part.persistent() for part in held.parts()] == [17, 6]
+
+
 @pytest.mark.parametrize(
     ("held", "says"),
     [
@@ -137,7 +153,7 @@ def test_others_make_up_for_a_node_that_gives_less(
         ({}, {0: 2, 1: 2}),
         ({NORMAL: "0", BLOCKS: ZONE + " 1" * 19}, {0: 2, 1: 2}),  # up to 1 GiB
         ({NORMAL: ""}, "all memory was brought online as movable, "),
-        ({NORMAL: "", MOVABLE: "0"}, "from that (sysctl vm.movable_gigantic_pages=1)"),
+        ({NORMAL: "", MOVABLE: "0"}, "from that: sysctl vm.movable_gigantic_pages=1"),
     ],
 )
 def test_pages_of_a_gibibyte_are_not_of_movable_memory(
