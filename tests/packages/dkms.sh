@@ -11,7 +11,9 @@ install_headers() {
 	top=/tmp/$1 build=/tmp/$1/usr/lib/modules/$1/build
 	mkdir -p "$build/include" "$top/usr/lib/modules/$1/kernel" "$top/DEBIAN"
 	touch "$top/usr/lib/modules/$1/kernel/any.ko" # without any, a kernel counts as gone
-	printf 'modules:\n\t: | gcc -x c -c -o $(M)/bulkmm.ko -\n' >"$build/Makefile"
+	cat >"$build/Makefile" <<-\END
+		modules: ; : | gcc -x c -c -o $(M)/bulkmm.ko -
+	END
 	release=$1
 	shift
 	printf 'CONFIG_%s\n' MODULES=y X86_64=y "$@" >"$build/.config"
