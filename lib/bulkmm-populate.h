@@ -86,7 +86,7 @@ enum bmm_cause {
  * @slow_cause: why the piece was slow
  * @threads:    most threads that worked at once, the caller included
  * @touched:    1 if pages were touched one by one: the kernel is older than
- *              MADV_POPULATE_WRITE (5.14), or forbids it
+ *              MADV_POPULATE_WRITE (5.14), or forbids or ignores it
  */
 struct bmm_report {
 	size_t size;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Where threads may run and how much CPU time they may use: affinity, cgroup
- * quotas (v1 and v2), the nodes that memory comes from. What the system does
- * not say, or a container hides, counts as unlimited.
+ * Where threads may run: affinity, and the nodes that memory comes from. What
+ * the system does not say, or a container hides, counts as unlimited.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 
 #include "populate.h"
 
+#define NODES	   "/sys/devices/system/node/"
 #define FLAG_ADDR  2UL
 #define NODES_PASS (NODES_MAX + 1) /* the kernel subtracts one */
 
@@ -72,8 +72,7 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 	for (i = 0; i < NODES_MAX; i++) {
 		if (!SET_HAS(nodes, i))
 			continue;
-		snprintf(path, sizeof(path),
-			 "/sys/devices/system/node/node%u/cpulist", i);
+		snprintf(path, sizeof(path), NODES "node%u/cpulist", i);
 		if (kernel_text(path, text, sizeof(text)))
 			add_list(text, near.bits, sizeof(near));
 	}
@@ -83,82 +82,12 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 	return SET_COUNT(cpus);
 }
 
-/* The CPUs, rounded up, that one cgroup directory allows; 0: no limit. */
-static unsigned int quota_at(const char *directory)
-{
-	char path[512], text[64];
-	long quota = 0, period = 0;
-
-	snprintf(path, sizeof(path), "%s/cpu.max", directory);
-	if (kernel_text(path, text, sizeof(text))) {
-		sscanf(text, "%ld %ld", &quota, &period); /* or "max" */
-	} else {
-		snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", directory);
-		if (kernel_text(path, text, sizeof(text)))
-			quota = atol(text); /* or -1 */
-		snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", directory);
-		if (kernel_text(path, text, sizeof(text)))
-			period = atol(text);
-	}
-	if (quota <= 0 || period <= 0)
-		return 0;
-	return (unsigned int)((quota + period - 1) / period);
-}
-
-/* The least of a cgroup and all above it; in a container @root is its own. */
-static unsigned int quota_below(const char *root, const char *group)
-{
-	unsigned int least = quota_at(root);
-	char path[448];
-
-	snprintf(path, sizeof(path), "%s%s", root, group);
-	for (; strlen(path) > strlen(root); *strrchr(path, '/') = 0)
-		least = lower(least, quota_at(path));
-	return least;
-}
-
-/**
- * cpus_quota() - how many CPUs' worth of time the cgroups allow
- *
- * Searches the usual mount points of cgroup v2 and v1.
- *
- * Return: CPUs, rounded up; 0: no limit.
- */
-unsigned int cpus_quota(void)
-{
-	static const char *const roots[] = {
-		"/sys/fs/cgroup",
-		"/sys/fs/cgroup/unified",
-		"/sys/fs/cgroup/cpu",
-		"/sys/fs/cgroup/cpu,cpuacct",
-	};
-	unsigned int least = 0;
-	char text[4096];
-	char *line, *save, *group;
-	size_t i;
-
-	if (!kernel_text("/proc/self/cgroup", text, sizeof(text)))
-		return 0;
-	for (line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		group = strchr(line, ':');
-		group = group ? strchr(group + 1, ':') : NULL;
-		if (!group || (!strstr(line, "::") && !strstr(line, "cpu")))
-			continue;
-		if (!strcmp(++group, "/"))
-			group = "";
-		for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
-			least = lower(least, quota_below(roots[i], group));
-	}
-	return least;
-}
-
-static void online(struct nodes *nodes)
+static void nodes_in(const char *path, struct nodes *nodes)
 {
 	char text[4096];
 
 	memset(nodes, 0, sizeof(*nodes));
-	if (kernel_text("/sys/devices/system/node/online", text, sizeof(text)))
+	if (kernel_text(path, text, sizeof(text)))
 		add_list(text, nodes->bits, sizeof(*nodes));
 	else
 		SET_ADD(nodes, 0);
@@ -168,15 +97,24 @@ bool nodes_online(unsigned int node)
 {
 	struct nodes nodes;
 
-	online(&nodes);
+	nodes_in(NODES "online", &nodes);
 	return SET_HAS(&nodes, node);
 }
 
+/* Remembered if there never will be any. */
 bool nodes_several(void)
 {
+	static bool never;
 	struct nodes nodes;
 
-	online(&nodes);
+	if (__atomic_load_n(&never, __ATOMIC_RELAXED))
+		return false;
+	nodes_in(NODES "possible", &nodes);
+	if (SET_COUNT(&nodes) <= 1) {
+		__atomic_store_n(&never, true, __ATOMIC_RELAXED);
+		return false;
+	}
+	nodes_in(NODES "online", &nodes);
 	return SET_COUNT(&nodes) > 1;
 }
 

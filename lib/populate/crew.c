@@ -5,8 +5,6 @@
  * the range is small or no thread can be created.
  */
 #include <errno.h>
-#include <link.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -15,34 +13,60 @@
 #include "bmm_host.h"
 #include "populate.h"
 
-#define STACK	   (256 * KIB) /* plus the libraries' TLS */
 #define TELL_NS	   10000000ULL /* between calls of the program's progress() */
 #define SLOW_TIMES 8U /* documented; more than caches and nodes cause */
 #define SLOW_NS	   10000000ULL /* and long enough to be noticed */
 
-/* NULL: no memory. Not malloc(): the caller may be an mmap() wrapper. */
-struct crew *crew_make(uintptr_t start, uintptr_t end,
-		       const struct bmm_options *options)
+static void changed_init(pthread_cond_t *changed)
 {
-	struct crew *crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_condattr_t attr;
 
-	if (crew == MAP_FAILED)
-		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void crew_init(struct crew *crew, uintptr_t start, uintptr_t end,
+	       const struct bmm_options *options)
+{
+	memset(crew, 0, sizeof(*crew));
 	crew->start = start;
 	crew->end = end;
 	crew->options = *options;
 	crew->pages.pagemap = -1;
 	crew->huge = LEAST;
 	crew->report.threads = 1;
-	crew->pid = getpid();
-	crew->segments[0] = (struct segment){ .next = start, .end = end };
-	crew->segments[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
+	crew->self.crew = crew;
+	crew->segments = crew->few;
+	crew->segments_most = SEGMENTS_FEW;
+	crew->few[0] = (struct segment){ .next = start, .end = end };
+	crew->few[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
 	crew->segments_nr = 1;
 	pthread_mutex_init(&crew->lock, NULL);
-	pthread_cond_init(&crew->changed, NULL);
+	changed_init(&crew->changed);
 	grow_start(&crew->grow, 1);
-	return crew;
+}
+
+/*
+ * Makes room for threads and for many segments; false: there is no memory. Not
+ * malloc(): the caller may be an mmap() wrapper.
+ */
+bool crew_expand(struct crew *crew)
+{
+	struct room *room;
+
+	if (crew->room)
+		return true;
+	room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return false;
+	memcpy(room->segments, crew->few, sizeof(crew->few));
+	crew->segments = room->segments;
+	crew->segments_most = SEGMENTS_MAX;
+	crew->room = room;
+	return true;
 }
 
 void crew_free(struct crew *crew)
@@ -52,7 +76,8 @@ void crew_free(struct crew *crew)
 		pthread_cond_destroy(&crew->changed);
 		pthread_mutex_destroy(&crew->lock);
 	}
-	munmap(crew, sizeof(*crew));
+	if (crew->room)
+		munmap(crew->room, sizeof(*crew->room));
 }
 
 static void fail(struct crew *crew, const struct slice *slice,
@@ -64,14 +89,15 @@ static void fail(struct crew *crew, const struct slice *slice,
 		crew->failure = *outcome;
 }
 
-static void account(struct crew *crew, const struct slice *slice,
-		    unsigned int id, unsigned int step, uint64_t ns)
+static void account(struct worker *worker, const struct slice *slice,
+		    unsigned int step, uint64_t ns)
 {
 	size_t len = slice->to - slice->from;
+	struct crew *crew = worker->crew;
 
 	crew->timed += len;
 	crew->ns += ns;
-	grow_feed(&crew->grow, id, step, len, ns);
+	grow_feed(&crew->grow, &worker->last, step, len, ns);
 	/* the slowest by rate, compared without a division */
 	if (!crew->slow_len || (double)ns * (double)crew->slow_len >
 				       (double)crew->slow_ns * (double)len) {
@@ -82,8 +108,9 @@ static void account(struct crew *crew, const struct slice *slice,
 }
 
 /* Does one slice; returns false if none is left to take. */
-static bool work_once(struct crew *crew, unsigned int id)
+static bool work_once(struct worker *worker)
 {
+	struct crew *crew = worker->crew;
 	struct outcome outcome = { 0 };
 	struct slice slice;
 	unsigned int step;
@@ -91,7 +118,7 @@ static bool work_once(struct crew *crew, unsigned int id)
 	bool taken;
 
 	pthread_mutex_lock(&crew->lock);
-	taken = share_take(crew, id, &slice);
+	taken = share_take(crew, worker, &slice);
 	step = crew->grow.step;
 	pthread_mutex_unlock(&crew->lock);
 	if (!taken)
@@ -100,14 +127,27 @@ static bool work_once(struct crew *crew, unsigned int id)
 	crew->work(crew, &slice, &outcome);
 	begun = bmm_host_clock() - begun;
 	pthread_mutex_lock(&crew->lock);
+	if (slice.cold)
+		crew->reading = false;
 	if (outcome.error)
 		fail(crew, &slice, &outcome);
 	else
 		crew->report.done += slice.to - slice.from;
 	if (!outcome.error && !outcome.there)
-		account(crew, &slice, id, step, begun);
+		account(worker, &slice, step, begun);
 	pthread_mutex_unlock(&crew->lock);
 	return true;
+}
+
+/* The node of a thread: they take turns. */
+unsigned int crew_home(const struct crew *crew, unsigned int id)
+{
+	unsigned int node, left = id % SET_COUNT(&crew->nodes);
+
+	for (node = 0; node < NODES_MAX; node++)
+		if (SET_HAS(&crew->nodes, node) && !left--)
+			break;
+	return node;
 }
 
 /*
@@ -115,14 +155,16 @@ static bool work_once(struct crew *crew, unsigned int id)
  * from what the caller was allowed: a new thread inherits where the caller is
  * bound now, which is another node's CPUs.
  */
-bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before)
+bool crew_settle(const struct worker *worker, struct cpus *before)
 {
+	const struct crew *crew = worker->crew;
 	struct nodes home = { 0 };
-	struct cpus cpus = crew->allowed;
+	struct cpus cpus;
 
 	if (!crew->bound || !cpus_allowed(before))
 		return false;
-	SET_ADD(&home, crew->home[id]);
+	cpus = crew->allowed;
+	SET_ADD(&home, worker->home);
 	cpus_of_nodes(&home, &cpus);
 	if (!memcmp(&cpus, before, sizeof(cpus)))
 		return false;
@@ -142,15 +184,15 @@ __attribute__((noinline)) static void touch_stack(void)
 
 static void *thread(void *arg)
 {
-	struct start *start = arg;
-	struct crew *crew = start->crew;
+	struct worker *worker = arg;
+	struct crew *crew = worker->crew;
 	struct cpus before;
 
 	touch_stack();
 	if (crew->mode)
 		policy_set(crew->mode, (unsigned int)crew->node, NULL);
-	crew_settle(crew, start->id, &before);
-	while (work_once(crew, start->id))
+	crew_settle(worker, &before);
+	while (work_once(worker))
 		;
 	pthread_mutex_lock(&crew->lock);
 	crew->alive--;
@@ -159,74 +201,58 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/*
- * The program's handlers run on its own threads; faults are not blocked. Never
- * blocked in the caller: pthread_create() may wait for the program's malloc().
- */
-static int block_signals(pthread_attr_t *attr)
-{
-	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGSYS };
-	sigset_t set;
-	size_t i;
-
-	sigfillset(&set);
-	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&set, faults[i]);
-	return pthread_attr_setsigmask_np(attr, &set);
-}
-
-/* Sums up TLS, which comes out of the stack: with too little left, EINVAL. */
-static int add_tls(struct dl_phdr_info *object, size_t size, void *sum)
-{
-	const ElfW(Phdr) * header;
-	size_t i;
-
-	(void)size;
-	for (i = 0; i < object->dlpi_phnum; i++) {
-		header = &object->dlpi_phdr[i];
-		if (header->p_type == PT_TLS)
-			*(size_t *)sum += header->p_memsz + header->p_align;
-	}
-	return 0;
-}
-
 static bool start_one(struct crew *crew, unsigned int id)
 {
-	struct start *start = &crew->starts[id];
-	pthread_attr_t small;
-	bool started;
+	struct worker *worker = &crew->room->workers[id];
 
-	*start = (struct start){ crew, id };
-	if (!crew->stack) {
-		crew->stack = STACK;
-		dl_iterate_phdr(add_tls, &crew->stack);
-	}
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, crew->stack);
-	started = !block_signals(&small) &&
-		  !pthread_create(&crew->threads[id], &small, thread, start);
-	pthread_attr_destroy(&small);
-	return started;
+	*worker = (struct worker){ .crew = crew, .id = id };
+	if (crew->bound)
+		worker->home = crew_home(crew, id);
+	return start_thread(crew, worker, thread);
 }
 
 /* Joins threads that ended because they did not help. */
 static void join_above(struct crew *crew, unsigned int id)
 {
 	while (crew->created >= id && crew->created)
-		pthread_join(crew->threads[crew->created--], NULL);
+		pthread_join(crew->room->workers[crew->created--].thread, NULL);
+}
+
+static void next_step(struct crew *crew)
+{
+	size_t done = crew->report.done;
+
+	grow_next(&crew->grow, done, crew->end - crew->start - done);
+}
+
+/* Decides how many should work; what that may be is found out only if needed. */
+static unsigned int decide(struct crew *crew)
+{
+	unsigned int most = THREADS_MAX, now;
+
+	pthread_mutex_lock(&crew->lock);
+	next_step(crew);
+	if (crew->grow.now > 1 && !crew->limited) {
+		crew->limited = true;
+		most = !in_handler() && crew_expand(crew) ?
+			       limit_threads(crew) :
+			       1;
+	}
+	if (most < crew->grow.most) {
+		crew->grow.most = most;
+		next_step(crew);
+	}
+	now = crew->grow.now;
+	pthread_mutex_unlock(&crew->lock);
+	return now;
 }
 
 /* Starts as many as should work; if that fails, makes do with those running. */
 static void start_more(struct crew *crew)
 {
-	unsigned int now, was;
+	unsigned int was = crew->grow.now, now = decide(crew);
 	bool started;
 
-	pthread_mutex_lock(&crew->lock);
-	was = crew->grow.now;
-	grow_next(&crew->grow, crew->report.done);
-	now = crew->grow.now;
-	pthread_mutex_unlock(&crew->lock);
 	if (now < was)
 		join_above(crew, now);
 	while (crew->created + 1 < now) {
@@ -237,7 +263,7 @@ static void start_more(struct crew *crew)
 			crew->alive++; /* the thread may have ended before */
 		} else {
 			crew->grow.most = now = crew->created + 1;
-			grow_next(&crew->grow, crew->report.done);
+			next_step(crew);
 		}
 		pthread_mutex_unlock(&crew->lock);
 	}
@@ -282,8 +308,7 @@ static bool wait_for_others(struct crew *crew)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&crew->lock);
 	if (crew->alive)
-		pthread_cond_clockwait(&crew->changed, &crew->lock,
-				       CLOCK_MONOTONIC, &until);
+		pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
 	busy = crew->alive;
 	pthread_mutex_unlock(&crew->lock);
 	return busy;
@@ -310,7 +335,7 @@ static void note_slowest(struct crew *crew)
 static void work_all(struct crew *crew)
 {
 	do {
-		while (!crew->forked && work_once(crew, 0)) {
+		while (!crew->forked && work_once(&crew->self)) {
 			start_more(crew);
 			tell(crew, false);
 		}
@@ -323,7 +348,7 @@ static void work_all(struct crew *crew)
 
 /**
  * crew_run() - process the whole range
- * @crew: from crew_make(), with work and segments set
+ * @crew: from crew_init(), with work and segments set
  *
  * Return: 0, or a negative error number. Fills the report except for causes.
  */
@@ -333,6 +358,7 @@ int crew_run(struct crew *crew)
 	uint64_t begun = bmm_host_clock();
 
 	crew->told = begun;
+	crew->pid = crew->options.progress ? getpid() : 0;
 	work_all(crew);
 	report->ns = bmm_host_clock() - begun;
 	if (crew->forked) { /* what was in progress is unknown */

@@ -7,7 +7,8 @@
  * finish last. Unfinished slices are left out, which flatters short windows: a
  * step that gains little is measured four times as long, then kept or undone;
  * one that loses is undone at once. It is tried again when four times as much
- * is done: the machine may be quieter then.
+ * is done: the machine may be quieter then. For what would be done in a
+ * millisecond anyway no thread is started: that alone takes a part of one.
  */
 #include <string.h>
 
@@ -33,14 +34,14 @@ void grow_start(struct grow *grow, unsigned int most)
 	step(grow, 1);
 }
 
-/* Accounts a slice of thread @id that began in @step. */
-void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
+/* Accounts a slice that began in @step; @last: of the thread's last one. */
+void grow_feed(struct grow *grow, unsigned int *last, unsigned int step,
 	       size_t bytes, uint64_t ns)
 {
 	if (step != grow->step)
 		return;
-	grow->heard += grow->last[id] != step;
-	grow->last[id] = step;
+	grow->heard += *last != step;
+	*last = step;
 	grow->bytes += bytes;
 	grow->ns += ns;
 }
@@ -53,7 +54,7 @@ static void undo(struct grow *grow, size_t done)
 	step(grow, grow->best);
 }
 
-static void keep(struct grow *grow, uint64_t rate)
+static void keep(struct grow *grow, uint64_t rate, size_t done, size_t left)
 {
 	unsigned int twice = 2 * grow->now;
 
@@ -62,6 +63,8 @@ static void keep(struct grow *grow, uint64_t rate)
 	grow->doubted = false;
 	if (grow->now == grow->most)
 		grow->again = SIZE_MAX;
+	else if (left < rate)
+		undo(grow, done);
 	else
 		step(grow, twice < grow->most ? twice : grow->most);
 }
@@ -70,8 +73,9 @@ static void keep(struct grow *grow, uint64_t rate)
  * grow_next() - decide on the next step
  * @grow: updated; @now in it is how many threads should work from now on
  * @done: bytes done so far
+ * @left: bytes not done yet
  */
-void grow_next(struct grow *grow, size_t done)
+void grow_next(struct grow *grow, size_t done, size_t left)
 {
 	uint64_t rate, need;
 
@@ -87,11 +91,11 @@ void grow_next(struct grow *grow, size_t done)
 	if (rate < grow->rate)
 		undo(grow, done);
 	else if (rate >= grow->rate + grow->rate / CLEAR)
-		keep(grow, rate);
+		keep(grow, rate, done, left);
 	else if (!grow->doubted)
 		grow->doubted = true;
 	else if (rate > grow->rate + grow->rate / GAIN)
-		keep(grow, rate);
+		keep(grow, rate, done, left);
 	else
 		undo(grow, done);
 }

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -30,16 +31,24 @@ struct query {
 #define QUERY	      _IOWR('f', 17, struct query)
 #define QUERY_OR_NEXT 0x10U
 
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439 /* on every architecture */
+#endif
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
 #endif
 
+bool lines_open(struct maps *lines, const char *path)
+{
+	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
+	lines->at = lines->got = 0;
+	return lines->fd >= 0;
+}
+
 /* Returns whether the system tells anything about mappings. */
 bool maps_open(struct maps *maps)
 {
-	maps->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	maps->at = maps->got = 0;
-	return maps->fd >= 0;
+	return lines_open(maps, "/proc/self/maps");
 }
 
 void maps_close(const struct maps *maps)
@@ -102,6 +111,51 @@ static size_t nameless_huge(dev_t device)
 	return 0;
 }
 
+/* As in <linux/stat.h>, which may be older than the kernel. */
+struct status {
+	uint32_t mask, block;
+	uint64_t attributes;
+	uint32_t links, uid, gid;
+	uint16_t mode, spare;
+	uint64_t more[27];
+};
+
+#define STATUS_NO_SYNC	0x4000 /* no question to a server */
+#define STATUS_MODE_UID 0x0aU
+#define STATUS_DAX	0x200000U
+
+static bool is_in_memory(const char *name)
+{
+	struct statfs fs;
+
+	return !statfs(name, &fs) &&
+	       (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC ||
+		fs.f_type == RAMFS_MAGIC);
+}
+
+/*
+ * Whether a file is read into the page cache before it is mapped, and whether
+ * mincore() then tells what has been read: of files that the caller may not
+ * write, and does not own, it says that all has. One that is removed is taken
+ * for such a file if it is of a disk.
+ */
+static unsigned int reads_of(const char *name, dev_t device)
+{
+	struct status status = { 0 };
+	bool seen;
+
+	if (syscall(SYS_statx, AT_FDCWD, name, STATUS_NO_SYNC, STATUS_MODE_UID,
+		    &status))
+		return major(device) ? READ_AHEAD : 0;
+	if (!S_ISREG(status.mode) && !S_ISBLK(status.mode))
+		return 0; /* a device's memory */
+	if (status.attributes & STATUS_DAX || is_in_memory(name))
+		return 0;
+	seen = status.uid == geteuid() ||
+	       !syscall(SYS_faccessat2, AT_FDCWD, name, W_OK, AT_EACCESS);
+	return READ_AHEAD | (seen ? CACHE_SEEN : 0);
+}
+
 /*
  * Finds out the size of a file's pages, if that is unknown (0), and whether its
  * file system may have to be told of the first write to a resident page of a
@@ -113,6 +167,8 @@ static void look_at_file(struct map *map, dev_t device, char *name)
 	bool disk = major(device), memory = !disk && is_nameless(device);
 	struct statfs fs = { 0 };
 
+	if (!memory)
+		map->is |= reads_of(name, device);
 	if (!disk && !memory)
 		file_system(name, device, &fs);
 	if (map->is & SHARED && (memory || fs.f_type == TMPFS_MAGIC))
@@ -134,8 +190,8 @@ static bool refill(struct maps *maps)
 	return maps->got;
 }
 
-/* Not stdio, which allocates: the caller may be an allocator. May truncate. */
-static bool next_line(struct maps *maps, char *line, size_t size)
+/* The next line, without its end; cut to @size - 1 bytes. */
+bool lines_next(struct maps *maps, char *line, size_t size)
 {
 	size_t len = 0;
 	char c = 0;
@@ -159,7 +215,7 @@ static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 	int name;
 
 	do {
-		if (!next_line(maps, line, sizeof(line)) ||
+		if (!lines_next(maps, line, sizeof(line)) ||
 		    sscanf(line,
 			   "%" SCNxPTR "-%" SCNxPTR " %4s %*s %x:%x %" SCNu64
 			   " %n",
@@ -189,7 +245,7 @@ static void query_file(const struct maps *maps, struct query *query,
 
 	query->name = (uintptr_t)name;
 	query->name_len = sizeof(name);
-	if (!query->major && ioctl(maps->fd, QUERY, query))
+	if (ioctl(maps->fd, QUERY, query))
 		*name = 0;
 	look_at_file(map, device, name);
 }
@@ -216,7 +272,7 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 	map->is = query.vma_flags & (READABLE | WRITABLE | SHARED);
 	if (!query.inode && !query.major && !query.minor)
 		map->is |= ANONYMOUS;
-	if (map->is & SHARED)
+	if (map->is & SHARED || (!cheap && !(map->is & ANONYMOUS)))
 		query_file(maps, &query, map);
 	return true;
 }

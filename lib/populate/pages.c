@@ -10,7 +10,10 @@
  * making the page does. So if the first page of a piece is resident and that
  * will do, the rest is looked up in /proc/self/pagemap: all at once if uniform
  * (PAGEMAP_SCAN, Linux 6.7, some ns a page), else by entries, for up to a tenth
- * of the cost of making the page; and only what is missing is populated.
+ * of the cost of making the page; and only what is missing is populated, or
+ * that write-protected by a userfaultfd. A protection key is not shown there,
+ * but holds for a whole mapping: the kernel is asked for the first page of each
+ * piece, and no piece spans two mappings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +25,12 @@
 
 #include "populate.h"
 
-#define PRESENT (1ULL << 63) /* in a pagemap entry */
-#define ENTRIES 512U	     /* 4 KiB of stack: of a thread that may have 16 */
+#define PRESENT	  (1ULL << 63) /* these four in a pagemap entry */
+#define OF_FILE	  (1ULL << 61)
+#define GUARDED	  (1ULL << 57) /* by a userfaultfd: Linux 5.13 */
+#define EXCLUSIVE (1ULL << 56) /* mapped once: not shared after fork() */
+#define ENTRIES	  256U /* 2 KiB of stack: of a thread that may have 16 */
+#define DENSE	  8U   /* one page in so many is missing */
 
 /* As in <linux/fs.h>, which may be older than the kernel. */
 struct region {
@@ -36,6 +43,7 @@ struct scan {
 };
 
 #define SCAN	     _IOWR('f', 16, struct scan)
+#define SCAN_WRITTEN 2ULL
 #define SCAN_PRESENT 8ULL
 
 /* Not madvise(), which a preloaded library may replace: ours does. */
@@ -49,6 +57,33 @@ static size_t base_page(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/*
+ * Whether madvise() does this: then it does not find the second page of the
+ * address space. Others accept it like any advice, do nothing, and say that it
+ * worked (qemu-user, some filters), or refuse it unless the range is empty
+ * (qemu-user from 11 on). Not asked by an advice that no kernel has: filters
+ * kill for what they do not know.
+ */
+static bool works(int advice)
+{
+	return kernel_madvise(base_page(), base_page(), advice) &&
+	       errno == ENOMEM;
+}
+
+/* The kernel's own call; false: something of it failed, or it is not there. */
+bool pages_ask(uintptr_t from, size_t len, bool read)
+{
+	int advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+	static bool known; /* that its success means something */
+
+	if (!__atomic_load_n(&known, __ATOMIC_RELAXED)) {
+		if (!works(advice))
+			return false;
+		__atomic_store_n(&known, true, __ATOMIC_RELAXED);
+	}
+	return !kernel_madvise(from, len, advice);
+}
+
 /**
  * pages_open() - find out how pages can be made resident
  * @how:  result
@@ -60,7 +95,7 @@ static size_t base_page(void)
 int pages_open(struct pages *how, bool read, bool look)
 {
 	how->advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
-	how->touch = kernel_madvise(0, 0, how->advice) != 0;
+	how->touch = !works(how->advice);
 	how->pagemap = -1;
 	if (how->touch && read)
 		return -EOPNOTSUPP;
@@ -169,33 +204,67 @@ static bool resident_will_do(const struct pages *how, const struct map *map)
 	return map->is & WRITABLE && map->is & UNWATCHED;
 }
 
+static bool is_there(const struct pages *how, uint64_t entry)
+{
+	uint64_t bad = how->advice == MADV_POPULATE_READ ? 0 : GUARDED;
+
+	return (entry & (PRESENT | bad)) == PRESENT;
+}
+
+/* Populates what is missing of a few pages. */
+static bool fill_each(const struct pages *how, uintptr_t from,
+		      const uint64_t *entries, size_t count, size_t page,
+		      struct outcome *outcome)
+{
+	uintptr_t missing = from, base = base_page();
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (!is_there(how, entries[i]))
+			continue;
+		if (!fill(how, missing, from + i * base, page, outcome))
+			return false;
+		missing = from + (i + 1) * base;
+	}
+	return fill(how, missing, from + count * base, page, outcome);
+}
+
+/*
+ * Calls for each hole cost more than they save where holes are dense: then the
+ * kernel gets all of the pages, and those that follow without a look at them.
+ */
 static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
 		       const struct map *map, struct outcome *outcome)
 {
-	size_t base = base_page(), left, got, i;
-	uintptr_t missing = from;
+	size_t base = base_page(), count, missing, i;
 	uint64_t entries[ENTRIES];
+	uintptr_t end;
 
-	for (; from < to; from += got * base) {
-		left = (to - from) / base;
-		got = look(how, from, entries, left < ENTRIES ? left : ENTRIES);
-		if (!got)
-			break;
-		for (i = 0; i < got; i++) {
-			if (!(entries[i] & PRESENT))
-				continue;
-			outcome->there &= missing == from + i * base;
-			if (!fill(how, missing, from + i * base, map->page,
-				  outcome))
+	for (; from < to; from = end) {
+		count = (to - from) / base;
+		count = look(how, from, entries,
+			     count < ENTRIES ? count : ENTRIES);
+		for (missing = i = 0; i < count; i++)
+			missing += !is_there(how, entries[i]);
+		end = from + count * base;
+		outcome->there &= count && !missing;
+		if (!count || missing > count / DENSE) {
+			end = count ? end + (DENSE - 1) * ENTRIES * base : to;
+			end = end < to ? end : to;
+			if (!fill(how, from, end, map->page, outcome))
 				return;
-			missing = from + (i + 1) * base;
+		} else if (!fill_each(how, from, entries, count, map->page,
+				      outcome)) {
+			return;
 		}
 	}
-	outcome->there &= missing == to;
-	fill(how, missing, to, map->page, outcome);
 }
 
-/* Whether all of a piece is resident; false if the kernel is older. */
+/*
+ * Whether all of a piece is resident; false if the kernel is older. A page that
+ * a userfaultfd guards is not "written", nor, from Linux 7.3 on, is any outside
+ * of its mappings. So if none is, the first page tells.
+ */
 static bool all_there(const struct pages *how, uintptr_t from, uintptr_t to)
 {
 	struct region region = { 0 };
@@ -207,8 +276,22 @@ static bool all_there(const struct pages *how, uintptr_t from, uintptr_t to)
 			     .mask = SCAN_PRESENT,
 			     .wanted = SCAN_PRESENT };
 
+	if (how->advice != MADV_POPULATE_READ)
+		scan.wanted |= SCAN_WRITTEN;
 	return ioctl(how->pagemap, SCAN, &scan) == 1 && region.start == from &&
 	       region.end == to;
+}
+
+/* Whether pages of a file are in the page cache, by the first and the last. */
+bool pages_cached(uintptr_t from, uintptr_t to)
+{
+	uintptr_t page = base_page();
+	unsigned char first = 0, last = 0;
+
+	from &= -page;
+	to = (to - 1) & -page;
+	return !mincore((void *)from, page, &first) && first & 1 &&
+	       (to == from || (!mincore((void *)to, page, &last) && last & 1));
 }
 
 /**
@@ -223,13 +306,17 @@ void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome)
 {
 	bool huge = map->page > base_page(); /* the kernel is quick with them */
-	uint64_t first;
+	bool will_do = resident_will_do(how, map);
+	uint64_t first = 0;
 
-	outcome->there = how->pagemap >= 0 &&
-			 (huge || resident_will_do(how, map)) &&
-			 look(how, from, &first, 1) && first & PRESENT;
+	if (how->pagemap >= 0 && (huge || will_do))
+		look(how, from, &first, 1);
+	outcome->there = is_there(how, first);
+	if (huge && !will_do) /* a copy is as much work as a new page */
+		outcome->there &= (first & (OF_FILE | EXCLUSIVE)) == EXCLUSIVE;
 	if (huge || !outcome->there)
 		fill(how, from, to, map->page, outcome);
-	else if (!all_there(how, from, to))
+	else if (fill(how, from, from + map->page, map->page, outcome) &&
+		 !all_there(how, from, to))
 		fill_holes(how, from, to, map, outcome);
 }

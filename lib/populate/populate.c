@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bmm_host.h"
 #include "populate.h"
 
 #define HUGE_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
@@ -19,57 +20,62 @@ static int refuse(struct bmm_report *to, void *addr, int error,
 	return error;
 }
 
-/* Spreads threads over the nodes; returns how many CPUs they have. */
-static unsigned int spread(struct crew *crew)
+/* Spreads threads over the nodes of the memory, and where the caller may run. */
+static void spread(struct crew *crew)
 {
-	unsigned int node, i, nr = 0;
-	struct cpus cpus;
+	unsigned int i;
 
-	if (crew->bound) {
-		for (i = 0; i < crew->segments_nr; i++)
-			CPU_OR_S(sizeof(crew->nodes), crew->nodes.bits,
-				 crew->nodes.bits, crew->segments[i].nodes.bits);
-		for (node = 0; node < NODES_MAX && nr < THREADS_MAX; node++)
-			if (SET_HAS(&crew->nodes, node))
-				crew->home[nr++] = node;
-		for (i = nr; nr && i < THREADS_MAX; i++)
-			crew->home[i] = crew->home[i % nr];
-		crew->bound = nr;
-	}
+	for (i = 0; i < crew->segments_nr; i++)
+		CPU_OR_S(sizeof(crew->nodes), crew->nodes.bits,
+			 crew->nodes.bits, crew->segments[i].nodes.bits);
+	crew->bound = SET_COUNT(&crew->nodes);
+	if (!crew->bound)
+		return;
+	crew->self.home = crew_home(crew, 0);
+	cpus_allowed(&crew->allowed);
 	/* Where threads of other nodes help, the caller's is not theirs. */
 	if (!crew->on_node && crew->node >= 0 && SET_COUNT(&crew->nodes) > 1)
 		crew->mode = MODE_PREFERRED;
-	nr = cpus_allowed(&crew->allowed);
-	cpus = crew->allowed;
-	if (crew->bound)
-		nr = cpus_of_nodes(&crew->nodes, &cpus);
-	return nr;
 }
 
+/* How many threads may work, the caller included. */
+unsigned int limit_threads(struct crew *crew)
+{
+	struct cpus cpus = crew->allowed;
+	unsigned int most = crew->bound ? cpus_of_nodes(&crew->nodes, &cpus) :
+					  cpus_allowed(&cpus);
+
+	if (!most)
+		return 1;
+	most = lower(most, cpus_quota());
+	return lower(THREADS_MAX, lower(most, crew->options.threads));
+}
+
+/* With base pages of 4 KiB it is the same on every processor. */
 static size_t huge_page(void)
 {
 	char text[32];
 	size_t size;
 
-	if (!kernel_text(HUGE_SIZE, text, sizeof(text)))
+	if (sysconf(_SC_PAGESIZE) == 4096 ||
+	    !kernel_text(HUGE_SIZE, text, sizeof(text)))
 		return LEAST;
 	size = strtoul(text, NULL, 10);
 	return size && !(size & (size - 1)) ? size : LEAST;
 }
 
-/* Allows threads if the range is large enough to be worth counting CPUs. */
+/* How many, limit_threads() says if one thread turns out to be too few. */
 static void allow_threads(struct crew *crew)
 {
-	unsigned int most;
+	unsigned int most = crew->options.threads;
 
 	if (crew->end - crew->start < SMALL)
 		return;
-	most = spread(crew); /* even a single thread is bound to a node */
-	if (!most || crew->options.threads == 1)
+	if (crew->bound) /* even a single thread is bound to a node */
+		spread(crew);
+	if (most == 1 || share_is_cold(crew))
 		return;
 	crew->huge = huge_page();
-	most = lower(most, cpus_quota());
-	most = lower(most, crew->options.threads);
 	grow_start(&crew->grow, lower(THREADS_MAX, most));
 }
 
@@ -113,7 +119,7 @@ static int run_there(struct crew *crew)
 				   &policy);
 	if (error && crew->on_node)
 		return error;
-	bound = crew_settle(crew, 0, &before);
+	bound = crew_settle(&crew->self, &before);
 	crew_run(crew);
 	if (bound)
 		cpus_bind(&before);
@@ -122,12 +128,39 @@ static int run_there(struct crew *crew)
 	return 0;
 }
 
+/*
+ * A small range by the kernel's call alone: anything else costs more than it
+ * could save, unless it is several slices and resident. False: that, or it
+ * failed, and what follows finds out where and why; or the program wants more
+ * than that call does.
+ */
+static bool populate_at_once(struct crew *crew)
+{
+	size_t len = crew->end - crew->start;
+	uint64_t begun;
+
+	if (len >= SMALL || crew->options.progress || crew->on_node ||
+	    (len > SLICE_MAX && pages_cached(crew->start, crew->start + 1)))
+		return false;
+	begun = bmm_host_clock();
+	if (!pages_ask(crew->start, len, crew->options.flags & BMM_READ))
+		return false;
+	crew->report.ns = bmm_host_clock() - begun;
+	crew->report.reached = (void *)crew->end;
+	crew->report.done = len;
+	return true;
+}
+
 static int populate(struct crew *crew, struct bmm_report *report)
 {
 	size_t len = crew->end - crew->start;
 	struct pressure before = { 0 };
 	int error;
 
+	if (populate_at_once(crew)) {
+		report_give(report, &crew->report);
+		return 0;
+	}
 	if (crew->on_node && !nodes_online(crew->options.node))
 		return refuse(report, (void *)crew->start, -EINVAL,
 			      BMM_CAUSE_NODE);
@@ -174,7 +207,7 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 	uintptr_t start = (uintptr_t)addr, end = start + len;
 	uintptr_t whole = (end + grain - 1) & -grain;
 	struct bmm_options taken;
-	struct crew *crew;
+	struct crew crew; /* on the stack: there may be no other memory */
 	int error, cancel;
 
 	if (!report_known(report))
@@ -187,15 +220,13 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
 	if (!len)
 		return refuse(report, addr, 0, BMM_CAUSE_NONE);
-	crew = crew_make(start, whole, &taken);
-	if (!crew)
-		return refuse(report, addr, -ENOMEM, BMM_CAUSE_MEMORY);
-	crew->on_node = taken.flags & BMM_ON_NODE;
-	crew->mode = crew->on_node ? MODE_BIND : MODE_DEFAULT;
-	crew->node = crew->on_node ? (int)taken.node : -1;
+	crew_init(&crew, start, whole, &taken);
+	crew.on_node = taken.flags & BMM_ON_NODE;
+	crew.mode = crew.on_node ? MODE_BIND : MODE_DEFAULT;
+	crew.node = crew.on_node ? (int)taken.node : -1;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = what(crew, report);
-	crew_free(crew);
+	error = what(&crew, report);
+	crew_free(&crew);
 	pthread_setcancelstate(cancel, NULL);
 	return error;
 }
@@ -207,7 +238,7 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  * @options: or NULL for the defaults
  * @report:  how far it got, and what went wrong; or NULL
  *
- * When it returns, every page is resident and writable, zeroed once, by the
+ * When it returns 0, every page is resident and writable, zeroed once, by the
  * kernel. The content of resident pages is not changed, and they cost next to
  * nothing, except for private ones of 4 KiB: a third of making them. Works on
  * private and shared memory, memfd and tmpfs, hugetlbfs, transparent huge
@@ -215,7 +246,8 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  *
  * Ranges of 64 MiB and more are shared by threads, as many as help: their
  * number grows while the total rate does, within the CPUs that affinity and
- * cgroup allow. They run on the nodes that the memory comes from (mbind(2),
+ * cgroup allow. What has to be read from a file is read by one of them, in
+ * order. They run on the nodes that the memory comes from (mbind(2),
  * set_mempolicy(2), else the caller's node), block all signals except faults,
  * and have ended when it returns. The caller works too, bound to such a node if
  * it was not; afterwards its affinity is what it was, but the system remembers
@@ -223,11 +255,15 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  * none: as with any such policy, the kernel may kill a process when the node is
  * out of memory.
  *
- * After an error, everything before the report's @reached is done and usable.
+ * After an error, everything before the report's @reached is done and usable;
+ * some pages behind it may be resident, too.
  * In the child of a fork() in @progress nothing is certain, unless the fork was
  * in the last call, after which all is done.
  *
- * It does not call malloc() itself; the C library may, to start a thread.
+ * It does not call malloc() itself; the C library may, to start a thread. None
+ * is started in a signal handler that blocks its own signal, as handlers do
+ * without SA_NODEFER, nor with one thread as the most: then it makes system
+ * calls only, and needs 16 KiB of stack.
  *
  * Return: 0, or a negative error number of errno.h. EINVAL: @addr is not the
  * start of a page, the range wraps around, or an option is wrong; E2BIG: an
@@ -256,9 +292,8 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
  * Memory that is not resident is better populated: the kernel zeroes it then.
  *
  * Return: 0, or a negative error number of errno.h. EINVAL: the range wraps
- * around, or an option is wrong; E2BIG: an option of a newer version; ENOMEM:
- * no memory for the threads; nothing was done. ECANCELED, ECHILD: as for
- * bmm_populate().
+ * around, or an option is wrong; E2BIG: an option of a newer version; nothing
+ * was done. ECANCELED, ECHILD: as for bmm_populate().
  */
 int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
 		       struct bmm_report *report)

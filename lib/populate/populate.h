@@ -22,7 +22,8 @@
 #define MIB ((size_t)1 << 20)
 
 #define SMALL	     (64 * MIB) /* no threads below; documented */
-#define LEAST	     (2 * MIB)	/* nothing is looked up below */
+#define LEAST	     (2 * MIB)	/* nothing is looked up below; least slice */
+#define SLICE_MAX    (16 * MIB) /* milliseconds: time between checks of @stop */
 #define THREADS_MAX  512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
@@ -40,11 +41,13 @@ static inline unsigned int lower(unsigned int a, unsigned int b)
 }
 
 /* maps.c: what is mapped where; of several mappings, what holds for all */
-#define READABLE  1U /* these three as PROCMAP_QUERY has them */
-#define WRITABLE  2U
-#define SHARED	  8U
-#define ANONYMOUS 16U
-#define UNWATCHED 32U /* shared, and no file system to be told of writes */
+#define READABLE   1U /* these three as PROCMAP_QUERY has them */
+#define WRITABLE   2U
+#define SHARED	   8U
+#define ANONYMOUS  16U
+#define UNWATCHED  32U	/* shared, and no file system to be told of writes */
+#define READ_AHEAD 64U	/* a file's, which is read into the page cache */
+#define CACHE_SEEN 128U /* mincore() tells what of it is in the page cache */
 
 struct map {
 	uintptr_t start, end;
@@ -52,11 +55,15 @@ struct map {
 	unsigned int is;
 };
 
+/* Lines of a file of /proc: stdio allocates, and the caller may be an allocator. */
 struct maps {
 	int fd;		/* -1: cannot be opened */
 	size_t at, got; /* in the buffer */
 	char text[1024];
 };
+
+bool lines_open(struct maps *lines, const char *path);
+bool lines_next(struct maps *lines, char *line, size_t size);
 
 bool maps_open(struct maps *maps);
 void maps_close(const struct maps *maps);
@@ -73,7 +80,6 @@ struct nodes {
 };
 
 unsigned int cpus_allowed(struct cpus *cpus);
-unsigned int cpus_quota(void);
 unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus);
 void cpus_bind(const struct cpus *cpus);
 size_t kernel_text(const char *path, char *text, size_t size);
@@ -81,6 +87,9 @@ size_t kernel_text(const char *path, char *text, size_t size);
 bool nodes_several(void);
 bool nodes_online(unsigned int node);
 int nodes_of(const void *addr, struct nodes *nodes);
+
+/* quota.c */
+unsigned int cpus_quota(void);
 
 struct policy {
 	struct nodes nodes;
@@ -102,15 +111,14 @@ struct grow {
 	unsigned int step;  /* changes with now: older slices do not count */
 	unsigned int heard; /* threads that have had a slice counted */
 	uint64_t bytes, ns; /* sums of the slices that count */
-	unsigned int last[THREADS_MAX]; /* step of each thread's last slice */
-	size_t again; /* bytes done before a step is tried again */
-	bool doubted; /* this step has been measured once */
+	size_t again;	    /* bytes done before a step is tried again */
+	bool doubted;	    /* this step has been measured once */
 };
 
 void grow_start(struct grow *grow, unsigned int most);
-void grow_feed(struct grow *grow, unsigned int id, unsigned int step,
+void grow_feed(struct grow *grow, unsigned int *last, unsigned int step,
 	       size_t bytes, uint64_t ns);
-void grow_next(struct grow *grow, size_t done);
+void grow_next(struct grow *grow, size_t done, size_t left);
 
 /* pages.c: makes a piece resident */
 struct pages {
@@ -126,8 +134,10 @@ struct outcome {
 	bool there; /* all was resident; with huge pages: the first was */
 };
 
+bool pages_ask(uintptr_t from, size_t len, bool read);
 int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
+bool pages_cached(uintptr_t from, uintptr_t to);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
 
@@ -136,16 +146,37 @@ struct segment {
 	uintptr_t next, end; /* not taken yet */
 	struct map map;
 	struct nodes nodes;
+	bool cold; /* a file's, to be read: by one thread at a time */
 };
 
 struct slice {
 	uintptr_t from, to;
 	const struct segment *segment;
+	bool cold; /* the segment was when it was taken */
 };
 
 struct crew;
 typedef void crew_fn(struct crew *crew, const struct slice *slice,
 		     struct outcome *outcome);
+
+struct worker {
+	struct crew *crew;
+	unsigned int id;   /* 0: the caller */
+	unsigned int home; /* its node, if there are several */
+	unsigned int last; /* step of its last slice that counted, for grow.c */
+	pthread_t thread;  /* not the caller's */
+};
+
+/*
+ * What only a large range needs. A small one, and any where this cannot be
+ * mapped, is populated by the caller with what is on its stack.
+ */
+struct room {
+	struct segment segments[SEGMENTS_MAX];
+	struct worker workers[THREADS_MAX]; /* the caller's is not used */
+};
+
+#define SEGMENTS_FEW 4U
 
 struct crew {
 	struct bmm_options options;
@@ -154,13 +185,14 @@ struct crew {
 	struct pages pages;
 	uintptr_t start, end;
 	size_t huge; /* bytes of a transparent huge page */
-	struct segment segments[SEGMENTS_MAX];
-	unsigned int segments_nr;
+	struct segment few[SEGMENTS_FEW];
+	struct segment *segments; /* those, or the room's */
+	unsigned int segments_nr, segments_most;
+	struct room *room; /* or NULL */
 
 	/* where the threads run */
 	struct nodes nodes;
-	struct cpus allowed;		/* the caller's, before it is bound */
-	unsigned int home[THREADS_MAX]; /* node of each thread, if several */
+	struct cpus allowed; /* the caller's, before it is bound */
 	bool bound, on_node;
 	int mode;     /* the policy of the threads; 0: the caller's */
 	int node;     /* its node; -1: no page is without a policy */
@@ -173,28 +205,36 @@ struct crew {
 	struct outcome failure;
 	unsigned int alive; /* without the caller */
 	bool stop;
-	uint64_t ns; /* of all slices, then of the slowest */
+	bool reading; /* a slice of a cold segment is in progress */
+	uint64_t ns;  /* of all slices, then of the slowest */
 	size_t timed, slow_len;
 	uint64_t slow_ns;
 	uintptr_t slow;
 
 	/* used by the caller only */
+	struct worker self;
 	unsigned int created;
+	bool limited; /* the limit of threads is known */
 	uint64_t told;
 	int pid;
 	bool forked;
-	pthread_t threads[THREADS_MAX];
-	struct start {
-		struct crew *crew;
-		unsigned int id;
-	} starts[THREADS_MAX];
 };
 
-struct crew *crew_make(uintptr_t start, uintptr_t end,
-		       const struct bmm_options *options);
+void crew_init(struct crew *crew, uintptr_t start, uintptr_t end,
+	       const struct bmm_options *options);
+bool crew_expand(struct crew *crew);
 int crew_run(struct crew *crew);
 void crew_free(struct crew *crew);
-bool crew_settle(const struct crew *crew, unsigned int id, struct cpus *before);
+bool crew_settle(const struct worker *worker, struct cpus *before);
+unsigned int crew_home(const struct crew *crew, unsigned int id);
+
+/* start.c: threads of the C library */
+bool start_thread(struct crew *crew, struct worker *worker,
+		  void *(*run)(void *));
+bool in_handler(void);
+
+/* populate.c */
+unsigned int limit_threads(struct crew *crew);
 
 /* cause.c: why something failed, or was slow */
 struct pressure {
@@ -207,7 +247,9 @@ enum bmm_cause cause_of_failure(struct crew *crew);
 
 /* share.c: which thread does which part */
 void share_segments(struct crew *crew, struct maps *maps);
-bool share_take(struct crew *crew, unsigned int id, struct slice *slice);
+bool share_is_cold(const struct crew *crew);
+bool share_take(struct crew *crew, const struct worker *worker,
+		struct slice *slice);
 uintptr_t share_reached(const struct crew *crew);
 
 /* report.c */

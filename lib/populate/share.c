@@ -8,29 +8,42 @@
 
 #include "populate.h"
 
-#define SLICE_MAX (16 * MIB) /* milliseconds: time between checks of @stop */
-
-static bool alike(const struct segment *a, const struct segment *b)
-{
-	return a->map.page == b->map.page && a->map.is == b->map.is &&
-	       !memcmp(&a->nodes, &b->nodes, sizeof(a->nodes));
-}
-
-/* Adds a segment if it differs from the last; if full, extends the last. */
-static void add_segment(struct crew *crew, const struct segment *one)
+/* If there is no room for it, the last is extended, of which less is known. */
+static void add_segment(struct crew *crew, const struct segment *segment)
 {
 	unsigned int nr = crew->segments_nr;
-	struct segment *last = &crew->segments[nr ? nr - 1 : 0];
+	struct segment *last;
 
-	if (nr && alike(last, one))
-		return;
-	if (nr < SEGMENTS_MAX) {
-		crew->segments[crew->segments_nr++] = *one;
+	if (nr == crew->segments_most && !crew->room)
+		crew_expand(crew);
+	if (nr < crew->segments_most) {
+		crew->segments[crew->segments_nr++] = *segment;
 		return;
 	}
-	if (one->map.page < last->map.page)
-		last->map.page = one->map.page;
-	last->map.is &= one->map.is;
+	last = &crew->segments[nr - 1];
+	if (segment->map.page < last->map.page)
+		last->map.page = segment->map.page;
+	last->cold |= segment->cold;
+	last->map.is = (last->map.is | segment->map.is) & READ_AHEAD;
+}
+
+/* A file of which the system does not tell what has been read is cold. */
+static bool is_cold(const struct segment *segment, uintptr_t from, uintptr_t to)
+{
+	if (!(segment->map.is & READ_AHEAD))
+		return false;
+	return !(segment->map.is & CACHE_SEEN) || !pages_cached(from, to);
+}
+
+/* Whether there is nothing in the range that several threads may do. */
+bool share_is_cold(const struct crew *crew)
+{
+	unsigned int i;
+
+	for (i = 0; i < crew->segments_nr; i++)
+		if (!crew->segments[i].cold)
+			return false;
+	return true;
 }
 
 /**
@@ -43,22 +56,25 @@ static void add_segment(struct crew *crew, const struct segment *one)
 void share_segments(struct crew *crew, struct maps *maps)
 {
 	bool cheap = crew->end - crew->start < SMALL;
-	struct segment one = { 0 };
+	struct segment segment;
 	uintptr_t at = crew->start;
 	unsigned int i;
 	int here;
 
 	crew->segments_nr = 0;
-	while (at < crew->end && map_find(maps, at, cheap, &one.map) &&
-	       one.map.start < crew->end) {
-		one.next = one.map.start > at ? one.map.start : at;
+	for (; at < crew->end; at = segment.map.end) {
+		memset(&segment, 0, sizeof(segment));
+		if (!map_find(maps, at, cheap, &segment.map) ||
+		    segment.map.start >= crew->end)
+			break;
+		segment.next = segment.map.start > at ? segment.map.start : at;
+		segment.cold = is_cold(&segment, segment.next, segment.next + 1);
 		if (crew->on_node)
-			SET_ADD(&one.nodes, crew->options.node);
-		else if (crew->bound &&
-			 (here = nodes_of((void *)one.next, &one.nodes)) >= 0)
+			SET_ADD(&segment.nodes, crew->options.node);
+		else if (crew->bound && (here = nodes_of((void *)segment.next,
+							 &segment.nodes)) >= 0)
 			crew->node = here;
-		add_segment(crew, &one);
-		at = one.map.end;
+		add_segment(crew, &segment);
 	}
 	if (!crew->segments_nr) /* unknown, or nothing is mapped */
 		crew->segments_nr = 1;
@@ -68,21 +84,22 @@ void share_segments(struct crew *crew, struct maps *maps)
 	crew->segments[i].end = crew->end;
 }
 
-static bool is_home(const struct crew *crew, const struct segment *segment,
-		    unsigned int id)
+static bool is_home(const struct segment *segment, const struct worker *worker)
 {
-	return !crew->bound || SET_HAS(&segment->nodes, crew->home[id]);
+	return !worker->crew->bound || SET_HAS(&segment->nodes, worker->home);
 }
 
-static struct segment *next_segment(struct crew *crew, unsigned int id)
+static struct segment *next_segment(const struct crew *crew,
+				    const struct worker *worker)
 {
 	struct segment *segment, *other = NULL, *end;
 
 	end = crew->segments + crew->segments_nr;
 	for (segment = crew->segments; segment < end; segment++) {
-		if (segment->next >= segment->end)
+		if (segment->next >= segment->end ||
+		    (segment->cold && crew->reading))
 			continue;
-		if (is_home(crew, segment, id))
+		if (is_home(segment, worker))
 			return segment;
 		if (!other)
 			other = segment;
@@ -105,30 +122,51 @@ static size_t slice_len(const struct crew *crew)
 	return len;
 }
 
-/**
- * share_take() - the next slice for a thread
- * @crew:  the crew, locked
- * @id:    the thread
- * @slice: result
- *
- * Return: true if there is one for it.
- */
-bool share_take(struct crew *crew, unsigned int id, struct slice *slice)
+static void cut(const struct crew *crew, struct segment *segment,
+		struct slice *slice)
 {
-	struct segment *segment;
-	size_t grain;
+	size_t grain = segment->map.page;
 
-	if (crew->stop || id >= crew->grow.now)
-		return false;
-	segment = next_segment(crew, id);
-	if (!segment)
-		return false;
-	grain = segment->map.page > crew->huge ? segment->map.page : crew->huge;
+	if (grain < crew->huge)
+		grain = crew->huge;
 	slice->segment = segment;
 	slice->from = segment->next;
 	slice->to = (slice->from + slice_len(crew) + grain - 1) & ~(grain - 1);
 	if (slice->to > segment->end || slice->to <= slice->from)
 		slice->to = segment->end;
+}
+
+/**
+ * share_take() - the next slice for a thread
+ * @crew:   the crew, locked
+ * @worker: the thread
+ * @slice:  result
+ *
+ * What has to be read from a file is read in ascending order, by one thread at
+ * a time: readahead goes by the file, and does not follow two. A segment that
+ * turns out to be such a file stays one: what is read ahead looks as if it had
+ * been in the cache.
+ *
+ * Return: true if there is one for it.
+ */
+bool share_take(struct crew *crew, const struct worker *worker,
+		struct slice *slice)
+{
+	struct segment *segment;
+
+	if (crew->stop || worker->id >= crew->grow.now)
+		return false;
+	while ((segment = next_segment(crew, worker))) {
+		cut(crew, segment, slice);
+		if (crew->grow.most > 1 && !segment->cold)
+			segment->cold = is_cold(segment, slice->from, slice->to);
+		if (!segment->cold || !crew->reading)
+			break;
+	}
+	if (!segment)
+		return false;
+	slice->cold = segment->cold;
+	crew->reading |= slice->cold;
 	segment->next = slice->to;
 	return true;
 }

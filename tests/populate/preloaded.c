@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A program that knows nothing of bulkmm: bmm-preloaded results|served|
- * before-6.11|thread|old. It prints what became of each call, which must be the
- * same with the preload; or, with the kernel's own way barred, whether memory
- * was populated all the same, before Linux 6.11 too; or what a thread sees of
- * it that has the least of stacks, and is cancelled; or the errno that a
- * successful call leaves before Linux 5.14.
+ * before-6.11|thread|interrupted|old. It prints what became of each call, which
+ * must be the same with the preload; or, with the kernel's own way barred,
+ * whether memory was populated all the same, before Linux 6.11 too; or what a
+ * thread sees of it that has the least of stacks, and is cancelled; or that it
+ * ends, though signals interrupt its malloc(); or the errno that a successful
+ * call leaves before Linux 5.14.
  */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -215,6 +218,34 @@ static void on_a_thread(void)
 	printf("thread: %d\n", result == PTHREAD_CANCELED ? 7 : !!result);
 }
 
+static volatile sig_atomic_t handled;
+
+static void map_in_handler(int number)
+{
+	(void)number;
+	munmap(try_anonymous(65 * MIB, MAP_POPULATE), 65 * MIB);
+	handled++;
+}
+
+/* Interrupts malloc(), sooner or later, with its lock held. */
+static void interrupted(void)
+{
+	struct sigaction action = { .sa_handler = map_in_handler };
+	struct itimerval often = { { 0, 100000 }, { 0, 100000 } };
+	void *piece[64] = { NULL };
+	unsigned int random = 1, i;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (handled < 12) {
+		random = random * 1103515245 + 12345;
+		i = random >> 8 & 63;
+		free(piece[i]);
+		piece[i] = malloc((random >> 16) % 5000 + 1);
+	}
+	puts("done");
+}
+
 static void old(void)
 {
 	forbid(SYS_madvise, 2, 16, 16, 0, EINVAL);
@@ -237,6 +268,8 @@ int main(int argc, char **argv)
 		served();
 	} else if (!strcmp(what, "thread"))
 		on_a_thread();
+	else if (!strcmp(what, "interrupted"))
+		interrupted();
 	else
 		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
 			maps(len);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,27 +223,42 @@ static char *made(const char *kind, size_t len)
 
 /*
  * Of what the test that runs this has prepared; prints what the test judges.
- * @more: "read" before, or as on the kernels "before-6.11" or "before-5.14"
+ * @more: "read", "written" or "forked" before, or as on the kernels
+ * "before-6.11" or "before-5.14"
  */
 void outside(const char *kind, size_t len, const char *more)
 {
 	struct bmm_report report = REPORT;
 	char *p = made(kind, len);
 
+	pid_t child = 0;
+
+	if (!strcmp(more, "written") || !strcmp(more, "forked")) {
+		cpus_made = 4;
+		memset(p, 1, len);
+	}
+	if (!strcmp(more, "forked") && !(child = fork())) {
+		pause();
+		_exit(0);
+	}
 	if (!strcmp(more, "read"))
 		faults_of(p, len, false);
 	if (!strcmp(more, "before-6.11"))
 		forbid_query();
 	if (!strcmp(more, "before-5.14"))
 		forbid_advice();
-	advised = 0;
+	asked = 0;
 	check(bmm_populate(p, len, NULL, &report) == report.error);
+	if (report.error) /* in a full cgroup, printing takes a page */
+		madvise(p, len, MADV_DONTNEED);
 	printf("{\"error\": %d, \"cause\": %d, \"done\": %zu, \"reached\": %zu, "
 	       "\"failed\": %zu, \"failed_len\": %zu, \"threads\": %u, "
-	       "\"advised\": %u, \"faults\": %ld}\n",
+	       "\"asked\": %zu, \"faults\": %ld}\n",
 	       -report.error, report.cause, report.done,
 	       (size_t)((char *)report.reached - p),
 	       report.failed ? (size_t)((char *)report.failed - p) : 0,
-	       report.failed_len, report.threads, advised,
+	       report.failed_len, report.threads, asked,
 	       report.error ? -1 : faults_of(p, len, true));
+	if (child)
+		kill(child, SIGKILL);
 }

@@ -19,6 +19,10 @@ long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
 unsigned int advised, looked, bound;
+size_t asked;
+uintptr_t barred_from = SIZE_MAX;
+uintptr_t cold_from;
+unsigned int cold_reads, cold_strays;
 bool nodes_made, first_local;
 unsigned int strays;
 uintptr_t second_node;
@@ -95,6 +99,23 @@ static long sleep_instead(uintptr_t addr, size_t len)
 	return 0;
 }
 
+/* A call that reads a file. */
+static long read_cold(const long *arg)
+{
+	static unsigned int now; /* atomic */
+	static uintptr_t last;
+	long result;
+
+	if (__atomic_add_fetch(&now, 1, __ATOMIC_SEQ_CST) > 1 ||
+	    (uintptr_t)arg[0] < last)
+		cold_strays++;
+	last = (uintptr_t)arg[0];
+	cold_reads++;
+	result = __real_syscall(SYS_madvise, arg[0], arg[1], arg[2]);
+	__atomic_sub_fetch(&now, 1, __ATOMIC_SEQ_CST);
+	return result;
+}
+
 long __wrap_syscall(long nr, ...)
 {
 	long arg[6];
@@ -105,13 +126,25 @@ long __wrap_syscall(long nr, ...)
 	for (i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
+	if (nr == SYS_madvise && arg[0] == PAGE) /* where nothing is mapped */
+		return __real_syscall(nr, arg[0], arg[1], arg[2]);
 	if (nr == SYS_get_mempolicy && second_node) {
 		*(int *)arg[0] = MODE_DEFAULT;
 		say_nodes((unsigned long *)arg[1], (uintptr_t)arg[3]);
 		return 0;
 	}
-	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1])
+	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1]) {
 		__atomic_add_fetch(&advised, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&asked, (size_t)arg[1], __ATOMIC_RELAXED);
+	}
+	if (nr == SYS_madvise && arg[1] &&
+	    (uintptr_t)(arg[0] + arg[1]) > barred_from) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (nr == SYS_madvise && cold_from && arg[1] &&
+	    (uintptr_t)arg[0] >= cold_from)
+		return read_cold(arg);
 	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1] && sleep_us)
 		return sleep_instead((uintptr_t)arg[0], (size_t)arg[1]);
 	return __real_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4],

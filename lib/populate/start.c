@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Threads of the C library: how one is started, and when none may be. */
+#include <link.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "populate.h"
+
+#define STACK	 (256 * KIB)  /* plus the libraries' TLS */
+#define SEARCHED (128 * KIB)  /* of a stack, for the frame of a signal */
+#define RESTORER 0x04000000UL /* SA_RESTORER, as the kernel has it */
+#define SIGNALS	 64
+
+/* Sums up TLS, which comes out of the stack: with too little left, EINVAL. */
+static int add_tls(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	const ElfW(Phdr) * header;
+	size_t i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		header = &object->dlpi_phdr[i];
+		if (header->p_type == PT_TLS)
+			*(size_t *)sum += header->p_memsz + header->p_align;
+	}
+	return 0;
+}
+
+/* The program's handlers run on its own threads; faults are not blocked. */
+static void fill_mask(sigset_t *set)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGSYS };
+	size_t i;
+
+	sigfillset(set);
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(set, faults[i]);
+}
+
+#ifdef __GLIBC__
+/*
+ * Never blocked in the caller: pthread_create() may wait for the program's
+ * malloc(). The attribute allocates, as pthread_create() itself does.
+ */
+static bool create(pthread_t *thread, pthread_attr_t *attr,
+		   void *(*run)(void *), void *arg)
+{
+	sigset_t set;
+
+	fill_mask(&set);
+	return !pthread_attr_setsigmask_np(attr, &set) &&
+	       !pthread_create(thread, attr, run, arg);
+}
+#else
+/* Blocked in the caller for as long as musl's takes, which allocates nothing. */
+static bool create(pthread_t *thread, pthread_attr_t *attr,
+		   void *(*run)(void *), void *arg)
+{
+	sigset_t set, before;
+	bool created;
+
+	fill_mask(&set);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	created = !pthread_create(thread, attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return created;
+}
+#endif
+
+bool start_thread(struct crew *crew, struct worker *worker, void *(*run)(void *))
+{
+	pthread_attr_t small;
+	bool started;
+
+	if (!crew->stack) {
+		crew->stack = STACK;
+		dl_iterate_phdr(add_tls, &crew->stack);
+	}
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, crew->stack);
+	started = create(&worker->thread, &small, run, worker);
+	pthread_attr_destroy(&small);
+	return started;
+}
+
+/* As rt_sigaction(2) has it. */
+struct action {
+	uintptr_t handler; /* 0 and 1 are none */
+	unsigned long flags;
+	uintptr_t restorer;
+	uint64_t more[16];
+};
+
+/* Where a handler returns to that was installed with this action. */
+struct way {
+	uintptr_t from, to;
+};
+
+static struct way way_back(const struct action *action)
+{
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+
+	if (action->flags & RESTORER)
+		return (struct way){ action->restorer, action->restorer + 1 };
+	return (struct way){
+		vdso, vdso + (vdso ? 2 * (size_t)sysconf(_SC_PAGESIZE) : 0)
+	};
+}
+
+/*
+ * Whether that is a frame of the kernel's: on x86-64 its address is followed by
+ * flags, which are never 0, and by no link. Where the address is in a register,
+ * the handler has put it anywhere, on arm64 maybe signed.
+ */
+static bool is_frame(const uintptr_t *word, struct way way)
+{
+	uintptr_t address = word[0] & (((uintptr_t)1 << 48) - 1);
+
+	if (address < way.from || address >= way.to)
+		return false;
+#ifdef __x86_64__
+	return word[1] && word[1] < 16 && !word[2];
+#else
+	return true;
+#endif
+}
+
+/* Whether the stack has one from @start on; true if it cannot be read. */
+static bool is_on_stack(uintptr_t start, struct way way)
+{
+	uintptr_t words[128 + 2], at; /* the stack may be a little one */
+	size_t step = 128 * sizeof(*words), i;
+	struct iovec to = { words, sizeof(words) }, from = to;
+	long got = 0;
+
+	for (at = start; at < start + SEARCHED; at += step) {
+		from.iov_base = (void *)at;
+		got = syscall(SYS_process_vm_readv, getpid(), &to, 1UL, &from,
+			      1UL, 0UL);
+		if (got <= 0)
+			break; /* the end of the stack */
+		for (i = 0; i < 128 && i + 2 < (size_t)got / sizeof(*words); i++)
+			if (is_frame(words + i, way))
+				return true;
+	}
+	return got < 0 && at == start;
+}
+
+/**
+ * in_handler() - whether a signal handler is running on this thread
+ *
+ * It may have interrupted malloc(), which pthread_create() would wait for, for
+ * ever. A handler blocks its own signal, and the address that it returns to is
+ * on the stack: a blocked signal alone says nothing, as many threads block some
+ * that others handle. One that does not block its own (SA_NODEFER) is not seen;
+ * what an earlier one left on the stack may be, which costs the threads.
+ */
+__attribute__((noinline)) bool in_handler(void)
+{
+	uintptr_t start = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t before = 0;
+	struct action action;
+	uint64_t blocked = 0;
+	struct way way;
+	int number;
+
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, 8UL))
+		return true;
+	for (number = 1; number <= SIGNALS; number++) {
+		if (!(blocked >> (number - 1) & 1) ||
+		    syscall(SYS_rt_sigaction, number, NULL, &action, 8UL) ||
+		    action.handler <= 1)
+			continue;
+		way = way_back(&action);
+		if (way.from != before && is_on_stack(start, way))
+			return true;
+		before = way.from; /* usually the same for all */
+	}
+	return false;
+}
