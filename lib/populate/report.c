@@ -80,6 +80,16 @@ static const char *said(enum bmm_cause cause)
 	return causes[cause];
 }
 
+/* Not in the program's language, as the rest of the line; musl has no other. */
+static const char *describe(int error)
+{
+#ifdef __GLIBC__
+	return strerrordesc_np(error) ?: "unknown error";
+#else
+	return strerror(error);
+#endif
+}
+
 /**
  * bmm_report_text() - describe in one line what became of a range
  * @report: from bmm_populate() or bmm_clear_parallel()
@@ -92,7 +102,7 @@ static const char *said(enum bmm_cause cause)
  */
 size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 {
-	const char *error = strerrordesc_np(-report->error) ?: "unknown error";
+	const char *error = describe(-report->error);
 	int len = 0;
 
 	if (size)
