@@ -28,7 +28,8 @@ def populate(args: argparse.Namespace) -> int:
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
         with target.file(Path(args.words[0]), wanted) as held:
-            _fill(held, args)
+            lines = _fill(held, args)
+        print(*lines, sep="\n", flush=True)
         return Exit.OK
     if not wanted:
         raise UsageError("--memfd: --size says how much to fill")
@@ -36,7 +37,7 @@ def populate(args: argparse.Namespace) -> int:
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
     with target.memfd(wanted, huge) as held:
-        _fill(held, args)
+        print(*_fill(held, args), sep="\n", flush=True)
         _become(args.words, held.fd)
     return Exit.OK
 
@@ -52,7 +53,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
 
 
-def _fill(held: Target, args: argparse.Namespace) -> None:
+def _fill(held: Target, args: argparse.Namespace) -> list[str]:
+    """Fill it; return what to print."""
     with held.mapped() as mapping, bar.shown(held.name, BYTES) as show:
         report, slow = library.populate(
             mapping,
@@ -72,12 +74,10 @@ def _fill(held: Target, args: argparse.Namespace) -> None:
         "slow": slow or None,
     }
     if args.json:
-        lines = [json.dumps({"schema_version": 1, "populate": said})]
-    else:
-        done = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
-        lines = [f"{held.name}: {done}, {threads} thread{'s' * (threads != 1)}"]
-        lines += [f"slow: {slow}"] if slow else []
-    print(*lines, sep="\n", flush=True)
+        return [json.dumps({"schema_version": 1, "populate": said})]
+    done = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
+    lines = [f"{held.name}: {done}, {threads} thread{'s' * (threads != 1)}"]
+    return lines + ([f"slow: {slow}"] if slow else [])
 
 
 def _become(words: Sequence[str], fd: int) -> None:

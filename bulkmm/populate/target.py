@@ -5,21 +5,27 @@ Errors are detected before any page is allocated, if possible; a file that canno
 be filled gets its old size back.
 """
 
+import ctypes
+import errno
 import mmap
 import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.control.root import Root
+from bulkmm.ending import LIBC
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.pool.pools import Pool, sizes
+from bulkmm.populate import limits
 from bulkmm.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
+KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
+TABLES = 128  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
 ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -41,19 +47,19 @@ class Target:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             if self.page > mmap.PAGESIZE:
-                why += f"; {_pool(self.page)}"
+                why += f"; {_pool(self.page, self.size)}"
             raise BulkmmError(f"{self.name}: cannot be mapped: {why}") from error
 
 
-def _pool(page: int) -> str:
-    """Describe the pool of a page size, and how to enlarge it."""
+def _pool(page: int, size: int) -> str:
+    """Describe the pool of a page size, and how to enlarge it if it lacks pages."""
     root = Root(Path("/"))
     if page not in sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
-    pool = Pool(root, page)
-    more = f"bulkmm pool grow --page {named(page)}"
-    spare = f"{pool.spare()} pages of {page >> 20} MiB to spare"
-    return f"its pool has {spare}; more by {more}"
+    spare = Pool(root, page).spare()
+    said = f"its pool has {spare} pages of {page >> 20} MiB to spare"
+    more = f"; more by bulkmm pool grow --page {named(page)}"
+    return said + more * (spare * page < size)
 
 
 @contextmanager
@@ -68,10 +74,11 @@ def memfd(size: int, huge: int) -> Iterator[Target]:
     try:
         fd = os.memfd_create("bulkmm", flags)
     except OSError as error:
-        message = f"no memfd of such pages: {error.strerror}; {_pool(page)}"
+        message = f"no memfd of such pages: {error.strerror}; {_pool(page, size)}"
         raise BulkmmError(message) from error
     try:
-        os.ftruncate(fd, size)
+        _need_limit("memfd", size, page)
+        _resize("memfd", fd, size)
         yield Target("memfd", fd, size, page)
     finally:
         os.close(fd)
@@ -79,23 +86,49 @@ def memfd(size: int, huge: int) -> Iterator[Target]:
 
 @contextmanager
 def file(path: Path, size: int | None) -> Iterator[Target]:
-    """Open a file, created or grown as needed; undo that if the block fails."""
-    made = not path.exists()
-    if made and size is None:
+    """Open a file, made or grown as needed; undo that if the block fails.
+
+    A new one gets its name when the block ends, and goes with a process that is killed.
+    """
+    if not path.exists():
+        with _new(path, size) as target:
+            yield target
+        return
+    with _open(path, path, os.O_RDWR) as fd:
+        before = os.fstat(fd)
+        try:
+            yield _opened(path, fd, before, size)
+        except BaseException:
+            if stat.S_ISREG(before.st_mode):
+                os.ftruncate(fd, before.st_size)
+            raise
+
+
+@contextmanager
+def _new(path: Path, size: int | None) -> Iterator[Target]:
+    if size is None:
         raise UsageError(f"{path} does not exist: --size says how large to make it")
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link to a file that does not exist")
+    with suppress(OSError):  # what is wrong, opening says
+        _need_memory(path, path.parent.stat().st_dev)
+    with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
+        yield _opened(path, fd, os.fstat(fd), size)
+        try:
+            # a number that is not used makes this linkat(), which can follow
+            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
+        except OSError as error:
+            raise BulkmmError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _open(path: Path, place: Path, how: int) -> Iterator[int]:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(place, how | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error
-    before = os.fstat(fd)
     try:
-        yield _opened(path, fd, before, size)
-    except BaseException:
-        if made:
-            path.unlink(missing_ok=True)
-        elif stat.S_ISREG(before.st_mode):
-            os.ftruncate(fd, before.st_size)
-        raise
+        yield fd
     finally:
         os.close(fd)
 
@@ -105,32 +138,78 @@ def _opened(path: Path, fd: int, before: os.stat_result, size: int | None) -> Ta
         return _device(path, fd, before, size)
     if not stat.S_ISREG(before.st_mode):
         raise UsageError(f"{path} is neither a file nor a DAX device")
-    kind, options = _mount(before.st_dev)
+    kind = _need_memory(path, before.st_dev)
+    page = os.fstatvfs(fd).f_bsize if kind == "hugetlbfs" else mmap.PAGESIZE
+    size = before.st_size if size is None else size
+    if not size or size % page:
+        raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
+    missing = max(size - before.st_blocks * 512, 0)
+    _need_room(path, fd, missing)
+    if kind in MEMORY:
+        _need_limit(str(path), missing, page)
+    if size > before.st_size:
+        _grow(path, fd, before, size, kind)
+    return Target(str(path), fd, size, page)
+
+
+def _need_memory(path: Path, device: int) -> str:
+    """Return the kind of a file system, whose pages must stay in memory."""
+    kind, options = _mount(device)
     if kind not in MEMORY and not {"dax", "dax=always"} & set(options.split(",")):
         raise UsageError(
             f"{path} is on {kind}: its pages would not stay in memory "
             "(give a file of tmpfs, hugetlbfs or a file system with DAX)"
         )
-    page = os.fstatvfs(fd).f_bsize if kind == "hugetlbfs" else mmap.PAGESIZE
-    size = before.st_size if size is None else size
-    if not size or size % page:
-        raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
-    _need_room(path, fd, before, size)
-    if size > before.st_size:
-        os.ftruncate(fd, size)
-    return Target(str(path), fd, size, page)
+    return kind
 
 
-def _need_room(path: Path, fd: int, before: os.stat_result, size: int) -> None:
+def _need_room(path: Path, fd: int, missing: int) -> None:
     """Raise if the file system lacks space; 0 blocks: it has no limit."""
     room = os.fstatvfs(fd)
-    missing = size - before.st_blocks * 512
     if room.f_blocks and missing > room.f_bavail * room.f_bsize:
         have = room.f_bavail * room.f_bsize >> 20
         raise BulkmmError(
             f"{path}: {missing >> 20} MiB more needed, "
             f"its file system has {have} MiB to spare"
         )
+
+
+def _need_limit(name: str, missing: int, page: int) -> None:
+    """Raise where the kernel would kill this process, or refuse huge pages."""
+    limit = limits.tightest(Root(Path("/")), page)
+    needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
+    if missing and needed > limit.left:
+        have = max(limit.left, 0) >> 20
+        raise BulkmmError(
+            f"{name}: {missing >> 20} MiB more needed, {limit.name} leaves {have} MiB"
+        )
+
+
+def _grow(path: Path, fd: int, before: os.stat_result, size: int, kind: str) -> None:
+    """Set a larger size; one with a name on tmpfs has the memory for it before."""
+    try:
+        if kind == "tmpfs" and before.st_nlink:
+            _allocate(fd, before.st_size, size - before.st_size)
+    except OSError as error:
+        raise BulkmmError(f"{path}: {error.strerror}") from error
+    _resize(str(path), fd, size)
+
+
+def _resize(name: str, fd: int, size: int) -> None:
+    try:
+        os.ftruncate(fd, size)
+    except OSError as error:  # RLIMIT_FSIZE among others
+        why = error.strerror
+        message = f"{name}: cannot be made {size >> 20} MiB long: {why}"
+        raise BulkmmError(message) from error
+
+
+def _allocate(fd: int, at: int, length: int) -> None:
+    """Allocate pages behind the end of a file; the kernel undoes that if it kills."""
+    arguments = fd, KEEP_SIZE, ctypes.c_int64(at), ctypes.c_int64(length)
+    while LIBC.fallocate(*arguments):
+        if (number := ctypes.get_errno()) != errno.EINTR:
+            raise OSError(number, os.strerror(number))
 
 
 def _device(path: Path, fd: int, held: os.stat_result, size: int | None) -> Target:

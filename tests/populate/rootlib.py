@@ -6,8 +6,9 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,33 @@ def full_cgroup(size: int) -> Iterator[list[str]]:
         finally:
             over.set()
             helper.join()
+
+
+# for a command: it sees no cgroup, as in some containers
+NO_CGROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+HIDDEN = ["unshare", "-m", "sh", "-c", NO_CGROUPS, "sh"]
+
+
+@contextmanager
+def huge_cgroup(name: str, size: int, at: Path) -> Iterator[list[str]]:
+    """Make a cgroup that limits huge pages of 2 MiB, and give what starts in it."""
+    needs_root()
+    at.mkdir()
+    mount = ["mount", "-t", "cgroup", "-o", "hugetlb", "none", str(at)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("the hugetlb controller is not free for version 1")
+    group = at / "bulkmm-test"
+    try:
+        group.mkdir()
+        (group / f"hugetlb.2MB.{name}").write_text(str(size))
+        yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+    finally:
+        for _ in range(100):  # until the kernel has given all pages back
+            with suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.05)
+        subprocess.run(["umount", str(at)], check=True)
 
 
 @contextmanager

@@ -8,21 +8,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import fakekernel
 import pytest
 import rootlib
 from programs import completed, on_terminal
 
-from bulkmm.populate import target
+from bulkmm.control.root import Root
+from bulkmm.errors import BulkmmError
+from bulkmm.populate import limits, target
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
 
 
-def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = completed([*COMMAND, *words], timeout=60)
+def run(
+    *words: object, code: int = 0, inside: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    done = completed([*inside, *COMMAND, *words], timeout=60)
     assert done.returncode == code, done.stdout + done.stderr
     if code:
         assert done.stderr.count("\n") == 1, done.stderr
@@ -75,7 +80,7 @@ def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
         assert int(free.read_text()) == 8
         run("--memfd", "--huge", "2M", "--size", "16M", "--", "true")
         said = run(file, "--size", "128M", code=3).stderr
-        assert "its pool has 8 pages of 2 MiB to spare" in said
+        assert "its pool has 8 pages of 2 MiB to spare; more by bulkmm pool" in said
         assert file.stat().st_size == 64 * MIB
         said = run(place / "other", "--size", "128M", code=3).stderr
         assert "its pool has 8 pages" in said
@@ -155,24 +160,140 @@ def test_a_library_that_is_not_there(
     assert "bmm_populate" in run(shm / "f", "--size", "1M", code=3).stderr
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_and_takes_the_file_along(
-    shm: Path, how: signal.Signals
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_file_has_no_name_before_all_of_it_is_there(
+    tmp_path: Path, how: signal.Signals
 ) -> None:
-    file = shm / "memory"
-    child = subprocess.Popen(
-        [*COMMAND, str(file), "--size", "3G", "--threads", "1"],
-        stderr=subprocess.PIPE,
-        text=True,
+    with rootlib.mounted("tmpfs", "size=4g", tmp_path / "m") as place:
+        child = subprocess.Popen(
+            [*COMMAND, str(place / "memory"), "--size", "3G", "--threads", "1"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not taken(place):
+            assert child.poll() is None
+            time.sleep(0.005)
+        assert not list(place.iterdir())
+        child.send_signal(how)
+        _, said = child.communicate(timeout=30)
+        if how == signal.SIGKILL:
+            assert child.returncode == -how
+        else:
+            assert (child.returncode, said) == (130, "bulkmm: interrupted\n")
+        assert not list(place.iterdir())
+        assert taken(place) == 0
+
+
+def taken(place: Path) -> int:
+    """Return the bytes that a file system has given out."""
+    room = os.statvfs(place)
+    return (room.f_blocks - room.f_bfree) * room.f_frsize
+
+
+LITTLE = {"limit_in_bytes": str(96 * MIB)}
+
+
+def test_a_limit_of_memory_is_refused_first(tmp_path: Path) -> None:
+    with (
+        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.cgroup("memory", **LITTLE) as inside,
+    ):
+        file = place / "memory"
+        for words in ([file], ["--memfd"]):
+            more = ["--", "true"] * (words == ["--memfd"])
+            said = run(*words, "--size", "256M", *more, code=3, inside=inside).stderr
+            assert "256 MiB more needed, /sys/fs/cgroup/memory/bulkmm-test" in said
+            assert "/memory.limit_in_bytes leaves" in said
+        assert not file.exists()
+        run(file, "--size", "16M", inside=inside)
+        run(file, "--size", "256M", inside=inside, code=3)
+        assert file.stat().st_size == held(file) == 16 * MIB
+
+
+@pytest.mark.parametrize("before", [0, 16 * MIB])
+def test_what_is_killed_leaves_no_memory_taken(tmp_path: Path, before: int) -> None:
+    """In a cgroup that cannot be seen: the next run has as much as the first."""
+    with (
+        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.cgroup("memory", **LITTLE) as inside,
+    ):
+        file = place / "memory"
+        if before:
+            run(file, "--size", f"{before >> 20}M")
+        killed = [*inside, *rootlib.HIDDEN, *COMMAND, file, "--size", "256M"]
+        for _ in range(2):
+            assert completed(killed, timeout=60).returncode == -signal.SIGKILL
+            assert [path.stat().st_size for path in place.iterdir()] == (
+                [before] if before else []
+            )
+            assert taken(place) == before
+
+
+@pytest.mark.parametrize("name", ["limit_in_bytes", "rsvd.limit_in_bytes"])
+def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
+    with (
+        rootlib.huge_pages(64),
+        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
+        rootlib.huge_cgroup(name, 32 * MIB, tmp_path / "groups") as inside,
+    ):
+        words = (place / "memory", "--size", "64M")
+        said = run(*words, code=3, inside=inside).stderr
+        assert f"/hugetlb.2MB.{name} leaves 32 MiB" in said
+        hidden = [*inside, "unshare", "-m", "sh", "-c"]
+        hidden += [f'umount {tmp_path / "groups"} && exec "$@"', "sh"]
+        said = run(*words, code=3, inside=hidden).stderr
+        if name == "limit_in_bytes":  # is met when pages are made
+            assert "33554432 bytes are done" in said
+        else:
+            assert "its pool has 64 pages of 2 MiB to spare\n" in said
+        assert not (place / "memory").exists()
+
+
+def test_limits_of_version_2(tmp_path: Path) -> None:
+    """Of a container's own view, and of a cgroup two levels below the mount."""
+    fake = fakekernel.Fake(tmp_path)
+    fake.write("/proc/meminfo", "MemAvailable: 9000000 kB\nSwapFree: 2048 kB")
+    fake.write("/proc/self/cgroup", "0::/a/b/c")
+    mount = "31 23 0:28 /a /sys/fs/my\\040groups rw - cgroup2 cgroup2 rw"
+    fake.write("/proc/self/mountinfo", mount)
+    home = "/sys/fs/my groups"
+    fake.write(f"{home}/b/c/memory.max", "max")
+    fake.write(f"{home}/b/memory.max", str(60 * MIB))
+    fake.write(f"{home}/b/memory.current", str(50 * MIB))
+    fake.write(
+        f"{home}/b/memory.stat",
+        f"shmem {MIB}\ninactive_file {2 * MIB}\nslab_reclaimable {MIB}",
     )
-    while not (file.exists() and held(file)):
-        assert child.poll() is None
-        time.sleep(0.005)
-    child.send_signal(how)
-    _, said = child.communicate(timeout=30)
-    assert child.returncode == 130
-    assert said == "bulkmm: interrupted\n"
-    assert not file.exists()
+    fake.write(f"{home}/b/memory.swap.max", str(MIB))
+    fake.write(f"{home}/b/memory.swap.current", "0")
+    fake.write(f"{home}/hugetlb.1GB.rsvd.max", str(3 << 30))
+    fake.write(f"{home}/hugetlb.1GB.rsvd.current", str(1 << 30))
+    root = Root(tmp_path)
+    memory = limits.Limit(f"{home}/b/memory.max", 14 * MIB)
+    assert limits.tightest(root, 4096) == memory
+    huge = limits.Limit(f"{home}/hugetlb.1GB.rsvd.max", 2 << 30)
+    assert limits.tightest(root, 1 << 30) == huge
+    fake.write("/proc/self/cgroup", "0::/../elsewhere")
+    machine = limits.Limit("the machine", 9002048 << 10)
+    assert limits.tightest(root, 4096) == machine
+
+
+def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
+    inside = ["sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"]
+    said = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
+    assert said == f"bulkmm: {shm}/f: cannot be made 8 MiB long: File too large\n"
+    run(shm / "f", "--size", "512K")
+    run(shm / "f", "--size", "8M", code=3, inside=inside)
+    assert held(shm / "f") == (shm / "f").stat().st_size == 512 << 10
+
+
+def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
+    with (
+        pytest.raises(BulkmmError, match="File exists"),
+        target.file(shm / "f", MIB),
+    ):
+        (shm / "f").write_text("another")
+    assert (shm / "f").read_text() == "another"
 
 
 def test_a_terminal_has_a_bar(shm: Path) -> None:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What limits leave: those of the cgroups of this process, and the machine's memory.
+
+Only what is certain is refused: caches and swap count as free, and a limit that a
+container hides counts as none.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from bulkmm.control.root import Root
+from bulkmm.size import GIB, KIB, MIB, PAGE
+
+ESCAPE = re.compile(r"\\([0-7]{3})")
+NO_LIMIT = 1 << 63
+# by version: the limit, what is used of it, and what of that can be reclaimed
+MEMORY = {
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+    2: ("memory.max", "memory.current", ""),
+}
+SWAP = {
+    1: ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"),
+    2: ("memory.swap.max", "memory.swap.current"),
+}
+HUGETLB = {
+    1: (
+        ("limit_in_bytes", "usage_in_bytes"),
+        ("rsvd.limit_in_bytes", "rsvd.usage_in_bytes"),
+    ),
+    2: (("max", "current"), ("rsvd.max", "rsvd.current")),
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit, and the bytes that it leaves."""
+
+    name: str
+    left: int
+
+
+NONE = Limit("no limit", NO_LIMIT)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A cgroup of this process."""
+
+    root: Root
+    version: int
+    path: str
+
+    def number(self, name: str) -> int | None:
+        """Return a value; None if there is no such file, ``max`` is no limit."""
+        text = self.root.read(f"{self.path}/{name}")
+        return NO_LIMIT if text == "max" else int(text) if text else None
+
+    def left(self, limit: str, used: str) -> int:
+        """Return what a limit leaves."""
+        most = self.number(limit)
+        return NO_LIMIT if most is None else most - (self.number(used) or 0)
+
+
+def memory(root: Root) -> Iterator[Limit]:
+    """Give the limits on memory."""
+    free = dict(re.findall(r"(\w+): +(\d+) kB", root.read("/proc/meminfo") or ""))
+    swap = int(free.get("SwapFree", 0)) * KIB
+    yield NONE
+    if "MemAvailable" in free:
+        yield Limit("the machine", int(free["MemAvailable"]) * KIB + swap)
+    for group in _groups(root, "memory"):
+        limit, used, prefix = MEMORY[group.version]
+        caches = _reclaimable(group, prefix)
+        room = group.left(limit, used) + caches
+        swapped = group.left(*SWAP[group.version])
+        if group.version == 1:  # of memory and swap together
+            room = min(room + swap, swapped + caches)
+        else:
+            room += min(swap, swapped)
+        yield Limit(f"{group.path}/{limit}", room)
+
+
+def hugetlb(root: Root, page: int) -> Iterator[Limit]:
+    """Give the limits on huge pages of a size."""
+    yield NONE
+    unit, name = next(
+        (unit, name)
+        for unit, name in ((GIB, "GB"), (MIB, "MB"), (KIB, "KB"))
+        if page >= unit
+    )
+    for group in _groups(root, "hugetlb"):
+        for limit, used in HUGETLB[group.version]:
+            file = f"hugetlb.{page // unit}{name}.{limit}"
+            left = group.left(file, f"hugetlb.{page // unit}{name}.{used}")
+            yield Limit(f"{group.path}/{file}", left)
+
+
+def _reclaimable(group: Group, prefix: str) -> int:
+    """Return the bytes of caches; pages of tmpfs are not in these lists."""
+    stat = group.root.read(f"{group.path}/memory.stat") or ""
+    lists = "active_file|inactive_file|slab_reclaimable"
+    found = re.findall(rf"^{prefix}(?:{lists}) (\d+)$", stat, re.MULTILINE)
+    return sum(map(int, found))
+
+
+def _groups(root: Root, controller: str) -> Iterator[Group]:
+    """Give the cgroups of this process, each with all above it that can be seen."""
+    paths = {}
+    for line in (root.read("/proc/self/cgroup") or "").split("\n"):
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if not controllers:
+            paths[2] = path
+        elif controller in controllers.split(","):
+            paths[1] = path
+    for line in (root.read("/proc/self/mountinfo") or "").split("\n"):
+        front, _, back = line.partition(" - ")
+        kind, _, options = [*back.split(" ", 2), "", ""][:3]
+        version = {"cgroup": 1, "cgroup2": 2}.get(kind)
+        if version == 1 and controller not in options.split(","):
+            continue
+        if version in paths:
+            top, mount = (_plain(word) for word in front.split(" ")[3:5])
+            for place in _upwards(mount, _below(paths[version], top)):
+                yield Group(root, version, place)
+
+
+def _plain(word: str) -> str:
+    return ESCAPE.sub(lambda found: chr(int(found[1], 8)), word)
+
+
+def _below(path: str, top: str) -> str:
+    """Return where a cgroup is below a mount's top; outside it: the top."""
+    there = PurePosixPath(path)
+    return str(there.relative_to(top)) if there.is_relative_to(top) else "."
+
+
+def _upwards(mount: str, below: str) -> Iterator[str]:
+    place = PurePosixPath(mount, below)
+    yield str(place)
+    while place != PurePosixPath(mount):
+        place = place.parent
+        yield str(place)
+
+
+def tightest(root: Root, page: int) -> Limit:
+    """Return the limit that leaves least for pages of a size."""
+    huge = page > PAGE
+    return min(hugetlb(root, page) if huge else memory(root), key=lambda one: one.left)
