@@ -40,16 +40,28 @@ struct bmm_options {
  * @BMM_CAUSE_NODE:       the node does not exist, or policies are forbidden
  *                        here; nothing was done
  * @BMM_CAUSE_HOLE:       nothing is mapped there
- * @BMM_CAUSE_PROTECTED:  the mapping does not allow it
+ * @BMM_CAUSE_PROTECTED:  the mapping does not allow it; with EFAULT, a guard page
+ *                        or userfaultfd, which the system did not tell apart
  * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, such as a device's
  * @BMM_CAUSE_POOL:       no huge page is left in the pool
- * @BMM_CAUSE_BACKING:    the file is too short, or its file system is full
+ * @BMM_CAUSE_BACKING:    the file is too short, its file system is full, or as
+ *                        with BMM_CAUSE_USERFAULT
  * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
- * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
+ * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine; or
+ *                        a limit of the process on what it may map or lock
  * @BMM_CAUSE_CANCELLED:  @progress cancelled
  * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
  * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones
  * @BMM_CAUSE_RECLAIM:    the kernel had to free memory first
+ * @BMM_CAUSE_GUARD:      a guard page (MADV_GUARD_INSTALL)
+ * @BMM_CAUSE_KEY:        a protection key of the calling thread forbids it
+ * @BMM_CAUSE_USERFAULT:  the program has the page to supply (userfaultfd), and
+ *                        the kernel may not ask for it
+ * @BMM_CAUSE_LIMIT:      the pool has huge pages left: the cgroup allows no more,
+ *                        others have reserved them, or the file is too short
+ * @BMM_CAUSE_KERNEL:     the kernel cannot, or a filter of system calls says so
+ * @BMM_CAUSE_FILTER:     a filter of system calls forbids it
+ * @BMM_CAUSE_PREEMPTED:  other work had the thread's CPU
  */
 enum bmm_cause {
 	BMM_CAUSE_NONE,
@@ -66,7 +78,14 @@ enum bmm_cause {
 	BMM_CAUSE_CANCELLED,
 	BMM_CAUSE_FORKED,
 	BMM_CAUSE_COMPACTION,
-	BMM_CAUSE_RECLAIM
+	BMM_CAUSE_RECLAIM,
+	BMM_CAUSE_GUARD,
+	BMM_CAUSE_KEY,
+	BMM_CAUSE_USERFAULT,
+	BMM_CAUSE_LIMIT,
+	BMM_CAUSE_KERNEL,
+	BMM_CAUSE_FILTER,
+	BMM_CAUSE_PREEMPTED
 };
 
 /**

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Why a range could not be populated, or was slow. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "populate.h"
+
+/* In a pagemap entry; 6.13 and 6.14 show a guard as swapped out. */
+#define GUARD	(1ULL << 58) /* since Linux 6.15 */
+#define SWAPPED (1ULL << 62)
 
 /* Not inline: its buffer must not be on the stack during the work. */
 __attribute__((noinline)) void pressure_read(struct pressure *pressure)
@@ -24,16 +33,53 @@ __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 		pressure->compactions = strtoul(at + strcspn(at, " "), NULL, 10);
 }
 
-/* Why a piece was slow, from what has happened since. */
-enum bmm_cause cause_of_slowness(const struct pressure *before)
+/* Of the calling thread. */
+void turn_read(struct turn *turn)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	turn->ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
+			   1000000000 +
+		   (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+			   1000;
+	turn->waits = usage.ru_nvcsw;
+	turn->preemptions = usage.ru_nivcsw;
+}
+
+/* Whether it has had less than half of @ns, and has waited for nothing. */
+bool turn_lost(const struct turn *before, uint64_t ns)
+{
+	struct turn now;
+
+	turn_read(&now);
+	return now.waits == before->waits &&
+	       now.preemptions > before->preemptions &&
+	       now.ns - before->ns < ns / 2;
+}
+
+/* Why a piece was slow, from what has happened since, on all of the machine. */
+enum bmm_cause cause_of_slowness(const struct crew *crew,
+				 const struct pressure *before)
 {
 	struct pressure now;
 
+	if (crew->slow_preempted)
+		return BMM_CAUSE_PREEMPTED;
 	pressure_read(&now);
 	if (now.compactions > before->compactions)
 		return BMM_CAUSE_COMPACTION;
 	return now.stalls > before->stalls ? BMM_CAUSE_RECLAIM :
 					     BMM_CAUSE_UNKNOWN;
+}
+
+/* Why MADV_POPULATE_READ is not to be had. */
+enum bmm_cause cause_of_no_reading(void)
+{
+	bool filter = syscall(SYS_madvise, NULL, 0UL, MADV_POPULATE_READ) &&
+		      errno != EINVAL;
+
+	return filter ? BMM_CAUSE_FILTER : BMM_CAUSE_KERNEL;
 }
 
 /* Opens no file: in a full cgroup none can be opened. */
@@ -42,6 +88,83 @@ static bool is_hole(uintptr_t page)
 	unsigned char there;
 
 	return mincore((void *)page, 1, &there) && errno == ENOMEM;
+}
+
+/*
+ * EINVAL where the mapping allows it. The kernel reads for another process,
+ * even if that is this one, without heed to the keys of a thread; and never
+ * what has no pages.
+ */
+static enum bmm_cause why_invalid(uintptr_t page, bool known)
+{
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { (void *)page, 1 };
+
+	if (syscall(SYS_process_vm_readv, getpid(), &to, 1UL, &from, 1UL,
+		    0UL) == 1)
+		return known ? BMM_CAUSE_KEY : BMM_CAUSE_PROTECTED;
+	return errno == EFAULT ? BMM_CAUSE_SPECIAL : BMM_CAUSE_UNKNOWN;
+}
+
+/* Huge pages that are free on a node, or, -1, on all. */
+static unsigned long free_on(int node, size_t page)
+{
+	char path[128], text[32], home[48] = "kernel/mm";
+
+	if (node >= 0)
+		snprintf(home, sizeof(home), "devices/system/node/node%d",
+			 node);
+	snprintf(path, sizeof(path),
+		 "/sys/%s/hugepages/hugepages-%zukB/free_hugepages", home,
+		 page / KIB);
+	return kernel_text(path, text, sizeof(text)) ? strtoul(text, NULL, 10) :
+						       0;
+}
+
+/* Of the nodes that the page may come from. */
+static unsigned long free_for(const struct crew *crew, size_t page)
+{
+	unsigned long sum = 0;
+	struct nodes nodes;
+	unsigned int i;
+
+	if (crew->on_node)
+		return free_on((int)crew->options.node, page);
+	if (!nodes_several() ||
+	    nodes_of((void *)crew->failure.failed, &nodes) >= 0)
+		return free_on(-1, page);
+	for (i = 0; i < NODES_MAX; i++)
+		if (SET_HAS(&nodes, i))
+			sum += free_on((int)i, page);
+	return sum;
+}
+
+/* Not through crew->pages, which need not have it open. */
+static bool entry_of(uintptr_t page, uint64_t *entry)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	off_t at = (off_t)(page / (size_t)sysconf(_SC_PAGESIZE) *
+			   sizeof(*entry));
+	bool got = fd >= 0 &&
+		   pread(fd, entry, sizeof(*entry), at) == sizeof(*entry);
+
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
+/* EFAULT in what has pages of the usual size. */
+static enum bmm_cause why_faulted(uintptr_t page, const struct map *map)
+{
+	uint64_t entry = 0;
+	bool known = entry_of(page, &entry);
+
+	if (entry & GUARD)
+		return BMM_CAUSE_GUARD;
+	if (!(map->is & ANONYMOUS))
+		return BMM_CAUSE_BACKING;
+	return known && !(entry & SWAPPED) ? BMM_CAUSE_USERFAULT :
+					     BMM_CAUSE_PROTECTED;
 }
 
 /* Returns the cause, and sets the error MADV_POPULATE_WRITE has for it. */
@@ -62,7 +185,7 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	}
 	switch (-failure->error) {
 	case EINVAL:
-		return BMM_CAUSE_SPECIAL;
+		return why_invalid(failure->failed, known);
 	case EHWPOISON:
 		return BMM_CAUSE_POISONED;
 	case ENOMEM:
@@ -70,10 +193,13 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 	case EFAULT:
 		if (!known)
 			return BMM_CAUSE_UNKNOWN;
-		if (map.page > (size_t)sysconf(_SC_PAGESIZE))
-			return BMM_CAUSE_POOL;
-		return map.is & ANONYMOUS ? BMM_CAUSE_PROTECTED :
-					    BMM_CAUSE_BACKING;
+		if (map.page <= (size_t)sysconf(_SC_PAGESIZE))
+			return why_faulted(failure->failed, &map);
+		return free_for(crew, map.page) ? BMM_CAUSE_LIMIT :
+						  BMM_CAUSE_POOL;
+	case EPERM:
+	case ENOSYS:
+		return BMM_CAUSE_FILTER;
 	default:
 		return BMM_CAUSE_UNKNOWN;
 	}

@@ -90,7 +90,7 @@ static void fail(struct crew *crew, const struct slice *slice,
 }
 
 static void account(struct worker *worker, const struct slice *slice,
-		    unsigned int step, uint64_t ns)
+		    unsigned int step, uint64_t ns, bool preempted)
 {
 	size_t len = slice->to - slice->from;
 	struct crew *crew = worker->crew;
@@ -104,6 +104,7 @@ static void account(struct worker *worker, const struct slice *slice,
 		crew->slow = slice->from;
 		crew->slow_len = len;
 		crew->slow_ns = ns;
+		crew->slow_preempted = preempted;
 	}
 }
 
@@ -113,9 +114,10 @@ static bool work_once(struct worker *worker)
 	struct crew *crew = worker->crew;
 	struct outcome outcome = { 0 };
 	struct slice slice;
+	struct turn turn;
 	unsigned int step;
 	uint64_t begun;
-	bool taken;
+	bool taken, preempted;
 
 	pthread_mutex_lock(&crew->lock);
 	taken = share_take(crew, worker, &slice);
@@ -123,9 +125,11 @@ static bool work_once(struct worker *worker)
 	pthread_mutex_unlock(&crew->lock);
 	if (!taken)
 		return false;
+	turn_read(&turn);
 	begun = bmm_host_clock();
 	crew->work(crew, &slice, &outcome);
 	begun = bmm_host_clock() - begun;
+	preempted = begun >= SLOW_NS && turn_lost(&turn, begun);
 	pthread_mutex_lock(&crew->lock);
 	if (slice.cold)
 		crew->reading = false;
@@ -134,7 +138,7 @@ static bool work_once(struct worker *worker)
 	else
 		crew->report.done += slice.to - slice.from;
 	if (!outcome.error && !outcome.there)
-		account(worker, &slice, step, begun);
+		account(worker, &slice, step, begun, preempted);
 	pthread_mutex_unlock(&crew->lock);
 	return true;
 }

@@ -168,7 +168,7 @@ static int populate(struct crew *crew, struct bmm_report *report)
 			   len >= LEAST);
 	if (error)
 		return refuse(report, (void *)crew->start, error,
-			      BMM_CAUSE_UNKNOWN);
+			      cause_of_no_reading());
 	crew->report.touched = crew->pages.touch;
 	crew->work = populate_slice;
 	look_around(crew);
@@ -181,7 +181,7 @@ static int populate(struct crew *crew, struct bmm_report *report)
 			      BMM_CAUSE_NODE);
 	crew->report.cause = cause_of_failure(crew);
 	if (crew->report.slow_len && len >= SMALL)
-		crew->report.slow_cause = cause_of_slowness(&before);
+		crew->report.slow_cause = cause_of_slowness(crew, &before);
 	report_give(report, &crew->report);
 	return crew->report.error;
 }

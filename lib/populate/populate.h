@@ -210,6 +210,7 @@ struct crew {
 	size_t timed, slow_len;
 	uint64_t slow_ns;
 	uintptr_t slow;
+	bool slow_preempted;
 
 	/* used by the caller only */
 	struct worker self;
@@ -241,8 +242,17 @@ struct pressure {
 	unsigned long stalls, compactions; /* so far, from /proc/vmstat */
 };
 
+struct turn {
+	uint64_t ns; /* of CPU time */
+	long waits, preemptions;
+};
+
 void pressure_read(struct pressure *pressure);
-enum bmm_cause cause_of_slowness(const struct pressure *before);
+void turn_read(struct turn *turn);
+bool turn_lost(const struct turn *before, uint64_t ns);
+enum bmm_cause cause_of_slowness(const struct crew *crew,
+				 const struct pressure *before);
+enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct crew *crew);
 
 /* share.c: which thread does which part */

@@ -64,13 +64,25 @@ static const char *const causes[] = {
 	[BMM_CAUSE_PROTECTED] = "the mapping does not allow it",
 	[BMM_CAUSE_SPECIAL] = "a mapping that cannot be populated",
 	[BMM_CAUSE_POOL] = "no huge page is left in the pool",
-	[BMM_CAUSE_BACKING] = "the file ends before, or its file system is full",
+	[BMM_CAUSE_BACKING] =
+		"the file ends before, its file system is full, or userfaultfd forbids it",
 	[BMM_CAUSE_POISONED] = "its memory is broken",
-	[BMM_CAUSE_MEMORY] = "no memory: of the cgroup, the node or the machine",
+	[BMM_CAUSE_MEMORY] =
+		"no memory: of the cgroup, the node, the machine, or a limit of the process",
 	[BMM_CAUSE_CANCELLED] = "cancelled",
 	[BMM_CAUSE_FORKED] = "the child of a fork in the progress callback",
 	[BMM_CAUSE_COMPACTION] = "pages were moved to make huge ones",
 	[BMM_CAUSE_RECLAIM] = "memory had to be freed first",
+	[BMM_CAUSE_GUARD] = "a guard page",
+	[BMM_CAUSE_KEY] = "a protection key does not allow it",
+	[BMM_CAUSE_USERFAULT] =
+		"the program has it to supply, and the kernel may not ask (userfaultfd)",
+	[BMM_CAUSE_LIMIT] =
+		"the pool has huge pages left: the cgroup allows no more, others have reserved them, or the file ends before",
+	[BMM_CAUSE_KERNEL] =
+		"this kernel cannot (5.14 can), or a filter of system calls says so",
+	[BMM_CAUSE_FILTER] = "a filter of system calls forbids it",
+	[BMM_CAUSE_PREEMPTED] = "other work had the CPU meanwhile",
 };
 
 static const char *said(enum bmm_cause cause)

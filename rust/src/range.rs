@@ -29,15 +29,23 @@ pub enum Cause {
     Forked,
     Compaction,
     Reclaim,
+    Guard,
+    Key,
+    Userfault,
+    Limit,
+    Kernel,
+    Filter,
+    Preempted,
 }
 
 impl Cause {
     /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
-        const ALL: [Cause; 14] = [
+        const ALL: [Cause; 21] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
-            Cancelled, Forked, Compaction, Reclaim,
+            Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
+            Preempted,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)

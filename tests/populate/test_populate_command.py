@@ -243,6 +243,7 @@ def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
         hidden += [f'umount {tmp_path / "groups"} && exec "$@"', "sh"]
         said = run(*words, code=3, inside=hidden).stderr
         if name == "limit_in_bytes":  # is met when pages are made
+            assert "the cgroup allows no more" in said
             assert "33554432 bytes are done" in said
         else:
             assert "its pool has 64 pages of 2 MiB to spare\n" in said

@@ -17,7 +17,7 @@ SKIP = 77
 # No thread can be had, so the leak checker has none either.
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1"}
 ENOMEM, EFAULT = 12, 14
-POOL, BACKING, MEMORY = 7, 8, 10  # of enum bmm_cause
+POOL, BACKING, MEMORY, LIMIT = 7, 8, 10, 18  # of enum bmm_cause
 
 
 def names() -> list[str]:
@@ -74,6 +74,18 @@ def test_huge_pages_that_are_copied_are_work_for_several(after: str) -> None:
         said = outside("hugetlb", 96 * MIB, after=after)
     assert (said["error"], said["threads"] > 1) == (0, after == "forked")
     assert said["faults"] <= FEW
+
+
+@pytest.mark.parametrize("kind", ["hugetlb", "reserved"])
+def test_a_limit_of_the_cgroup_is_no_empty_pool(tmp_path: Path, kind: str) -> None:
+    """Also where what is left of the pool is reserved, for this mapping."""
+    with (
+        rootlib.huge_pages(64),
+        rootlib.huge_cgroup("limit_in_bytes", 32 * MIB, tmp_path / "m") as inside,
+    ):
+        said = outside(kind, 128 * MIB, inside)
+    assert (said["error"], said["cause"]) == (EFAULT, LIMIT)
+    assert (said["done"], said["failed_len"]) == (32 * MIB, 2 * MIB)
 
 
 def test_a_huge_page_among_many_mappings() -> None:

@@ -37,7 +37,7 @@ WAYS = {
 COUNTED, TRACED = "counted", "traced"
 NO_FAULTS = 8  # a program's own faults
 EFAULT, EHWPOISON = 14, 133
-POOL, POISONED = 7, 9  # of enum bmm_cause
+POOL, POISONED, LIMIT = 7, 9, 18  # of enum bmm_cause
 KILLED = 128 + 9
 FILE = "/tmp/pool"  # noqa: S108 - in the guest
 
@@ -101,7 +101,7 @@ GROUPED = (
     Case(
         "cgroup 2, huge pages",
         "pool_grouped huge hugetlb.2MB.max 16M 2m 32",
-        _bad(EFAULT, POOL, code=0, done=16 * MIB),
+        _bad(EFAULT, LIMIT, code=0, done=16 * MIB),
     ),
     Case(
         "cgroup 2, less than a CPU",

@@ -115,6 +115,7 @@ fn a_slice_is_cleared() {
 fn causes_are_those_of_the_header() {
     assert_eq!(Cause::of(1), Cause::Unknown);
     assert_eq!(Cause::of(14), Cause::Reclaim);
+    assert_eq!(Cause::of(21), Cause::Preempted);
     assert_eq!(Cause::of(99), Cause::Unknown);
     assert_eq!(Cause::of(-1), Cause::Unknown);
 }

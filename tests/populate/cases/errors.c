@@ -2,11 +2,14 @@
 /* What cannot be done: which error, where, why, and what is done then. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -67,7 +70,72 @@ CASE(guard, HERE | TOUCHED | MAPS)
 
 	if (madvise(p + at, PAGE, 102)) /* before Linux 6.13 */
 		exit(SKIPPED);
-	expect(p, len, at, BMM_CAUSE_PROTECTED, -EFAULT);
+	expect(p, len, at, BMM_CAUSE_GUARD, -EFAULT);
+	p = map(len, MAP_SHARED, memfd(len));
+	if (!madvise(p + at, PAGE, 102)) /* Linux 6.15 */
+		expect(p, len, at, BMM_CAUSE_GUARD, -EFAULT);
+}
+
+/* Pages that the program has to supply, but to nobody in the kernel. */
+CASE(userfault, HERE | TOUCHED | MAPS)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	char *p[] = { anonymous(MIB), map(MIB, MAP_SHARED, memfd(MIB)) };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api)) /* before Linux 5.11 */
+		exit(SKIPPED);
+	range.range = (struct uffdio_range){ (uintptr_t)p[0], MIB };
+	check(!ioctl(fd, UFFDIO_REGISTER, &range));
+	range.range.start = (uintptr_t)p[1];
+	check(!ioctl(fd, UFFDIO_REGISTER, &range));
+	expect(p[0], MIB, 0, BMM_CAUSE_USERFAULT, -EFAULT);
+	expect(p[1], MIB, 0, BMM_CAUSE_BACKING, -EFAULT);
+}
+
+/* Of this thread, for memory whose mapping allows all. */
+CASE(key, HERE | MAPS)
+{
+	int writes = pkey_alloc(0, PKEY_DISABLE_WRITE);
+	int all = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+	char *p = anonymous(3 * MIB);
+
+	if (writes < 0 || all < 0)
+		exit(SKIPPED); /* not every CPU has keys */
+	check(!pkey_mprotect(p + MIB, PAGE, PROT_READ | PROT_WRITE, writes));
+	expect(p, 3 * MIB, MIB, BMM_CAUSE_KEY, -EINVAL);
+	p = anonymous(3 * MIB);
+	check(!pkey_mprotect(p + MIB, PAGE, PROT_READ | PROT_WRITE, all));
+	expect(p, 3 * MIB, MIB, BMM_CAUSE_KEY, -EINVAL);
+}
+
+/* Secret memory has no pages for the kernel either (memfd_secret()). */
+CASE(secret, HERE)
+{
+	int fd = (int)syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0 || ftruncate(fd, MIB))
+		exit(SKIPPED); /* not every kernel has it switched on */
+	expect(map(MIB, MAP_SHARED, fd), MIB, 0, BMM_CAUSE_SPECIAL, -EINVAL);
+}
+
+/* The kernel's own way forbidden, and then the other one as well. */
+CASE(filters, HERE)
+{
+	struct bmm_options options = OPTIONS(.flags = BMM_READ);
+	struct bmm_report report = REPORT;
+	char *p = anonymous(MIB), text[256];
+
+	forbid(SYS_madvise, 2, ~0U, 22, 0, EPERM);
+	check(bmm_populate(p, MIB, &options, &report) == -EOPNOTSUPP);
+	check(report.cause == BMM_CAUSE_FILTER);
+	forbid(SYS_madvise, 2, ~0U, 23, 0, ENOSYS);
+	forbid(SYS_futex, 1, ~0U, FUTEX_WAKE_OP, 0, EPERM);
+	check(bmm_populate(p, MIB, NULL, &report) == -EPERM);
+	check(report.cause == BMM_CAUSE_FILTER && report.failed == p);
+	bmm_report_text(&report, text, sizeof(text));
+	check(strstr(text, "a filter of system calls"));
 }
 
 /*
@@ -213,6 +281,8 @@ static char *made(const char *kind, size_t len)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB |
 				   MAP_NORESERVE,
 			   -1);
+	if (!strcmp(kind, "reserved"))
+		return map(len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
 	if (!strcmp(kind, "memfd"))
 		fd = memfd_create("tests", MFD_HUGETLB);
 	else

@@ -136,12 +136,14 @@ CASE(memory_alone, HERE | MAPS)
 CASE(reading, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_READ);
+	struct bmm_report report = REPORT;
 	char *p = map(LEN, MAP_SHARED, memfd(LEN));
 
 	mprotect(p, LEN, PROT_READ);
 	check(!all_of(p, LEN, &options).touched);
 	forbid(SYS_madvise, 2, ~0U, 22, 0, EINVAL);
-	check(bmm_populate(p, LEN, &options, NULL) == -EOPNOTSUPP);
+	check(bmm_populate(p, LEN, &options, &report) == -EOPNOTSUPP);
+	check(report.cause == BMM_CAUSE_KERNEL);
 }
 
 CASE(clears, HERE)

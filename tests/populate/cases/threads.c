@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bmm_host.h"
 #include "cases.h"
 
 /* Threads that sleep: each of them adds as much as the first. */
@@ -128,6 +129,46 @@ CASE(stall, HERE)
 	while (report.slow_len && --tries);
 	check(!report.slow_len);
 	check(!bmm_report_text(&report, text, sizeof(text)));
+}
+
+/* On the CPU that the caller is bound to, and before it in every queue. */
+static pid_t other_work(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	pid_t child = fork();
+	uint64_t until;
+
+	if (child)
+		return child;
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		_exit(1);
+	usleep(30000);
+	for (until = bmm_host_clock() + 100000000; bmm_host_clock() < until;)
+		;
+	_exit(0);
+}
+
+/* A piece that is slow because its thread does not run. */
+CASE(preempted, HERE)
+{
+	struct bmm_report report = REPORT;
+	size_t len = 1024 * MIB;
+	char *p = anonymous(len);
+	struct cpus cpus;
+	int status = -1, tries = 5;
+	pid_t child;
+
+	cpus_bind(&(struct cpus){ .bits = { { { 1 } } } });
+	check(cpus_allowed(&cpus) == 1);
+	do {
+		madvise(p, len, MADV_DONTNEED);
+		child = other_work();
+		check(!bmm_populate(p, len, NULL, &report));
+		waitpid(child, &status, 0);
+		if (status)
+			exit(SKIPPED); /* no such priority here */
+	} while (!report.slow_len && --tries);
+	check(report.slow_len && report.slow_cause == BMM_CAUSE_PREEMPTED);
 }
 
 /* The kernel does all of it then, and that is work for several. */
