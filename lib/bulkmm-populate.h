@@ -47,8 +47,7 @@ struct bmm_options {
  * @BMM_CAUSE_BACKING:    the file is too short, its file system is full, or as
  *                        with BMM_CAUSE_USERFAULT
  * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
- * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine; or
- *                        a limit of the process on what it may map or lock
+ * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
  * @BMM_CAUSE_CANCELLED:  @progress cancelled
  * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
  * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones

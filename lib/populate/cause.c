@@ -112,8 +112,7 @@ static unsigned long free_on(int node, size_t page)
 	char path[128], text[32], home[48] = "kernel/mm";
 
 	if (node >= 0)
-		snprintf(home, sizeof(home), "devices/system/node/node%d",
-			 node);
+		snprintf(home, sizeof(home), "devices/system/node/node%d", node);
 	snprintf(path, sizeof(path),
 		 "/sys/%s/hugepages/hugepages-%zukB/free_hugepages", home,
 		 page / KIB);

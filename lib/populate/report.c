@@ -67,8 +67,7 @@ static const char *const causes[] = {
 	[BMM_CAUSE_BACKING] =
 		"the file ends before, its file system is full, or userfaultfd forbids it",
 	[BMM_CAUSE_POISONED] = "its memory is broken",
-	[BMM_CAUSE_MEMORY] =
-		"no memory: of the cgroup, the node, the machine, or a limit of the process",
+	[BMM_CAUSE_MEMORY] = "no memory: of the cgroup, the node or the machine",
 	[BMM_CAUSE_CANCELLED] = "cancelled",
 	[BMM_CAUSE_FORKED] = "the child of a fork in the progress callback",
 	[BMM_CAUSE_COMPACTION] = "pages were moved to make huge ones",

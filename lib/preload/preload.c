@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,10 +89,20 @@ static bool serves(size_t len)
 	return can;
 }
 
+/* Of this thread, those in system calls included. */
+static long faults(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
 /*
  * MAP_POPULATE writes to private writable mappings, reads other readable ones,
  * and does not report failure. MAP_NONBLOCK makes it do nothing. Locked or
- * unreadable mappings are passed to the kernel.
+ * unreadable mappings are passed to the kernel. After mlockall(MCL_FUTURE) it
+ * populates whatever is mapped, which takes faults: then nothing is left to do.
  */
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
@@ -99,13 +110,15 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 	bool ours = flags & MAP_POPULATE && !(flags & MAP_NONBLOCK) &&
 		    !(flags & MAP_LOCKED) && (write || prot & PROT_READ) &&
 		    serves(len);
+	long before = ours ? faults() : 0;
 	int kept;
 	void *p;
 
 	/* by system call: this function replaces the library's */
 	p = (void *)syscall(SYS_mmap, addr, len, prot,
 			    ours ? flags & ~MAP_POPULATE : flags, fd, at);
-	if (p == MAP_FAILED || !ours || populate(p, len, write ? 0 : BMM_READ))
+	if (p == MAP_FAILED || !ours || faults() != before ||
+	    populate(p, len, write ? 0 : BMM_READ))
 		return p;
 	kept = errno; /* let the kernel do what it can */
 	syscall(SYS_madvise, p, len,
@@ -128,21 +141,54 @@ int madvise(void *addr, size_t len, int advice)
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }
 
+/* What is there is locked already, or has to be walked once more. */
+static bool is_there(uintptr_t page)
+{
+	unsigned char there;
+
+	return mincore((void *)page, 1, &there) || there & 1;
+}
+
+/* Whether a piece has huge pages, and had none yet: it took a fault or two. */
+static bool made_huge(uintptr_t from, size_t len, int advice)
+{
+	long before = faults();
+
+	if (syscall(SYS_madvise, from, len, advice))
+		return false;
+	return faults() - before == 1 || faults() - before == 2;
+}
+
 /*
  * Locks without waiting for pages, so that what may not be locked is not
  * populated either; then populates as locking would: writes to what is private
- * and writable, reads everything else. Not for several mappings at once.
+ * and writable, reads everything else. The kernel's own call, which follows,
+ * walks all of it again. That takes as long as a third of making small pages,
+ * and next to nothing for huge ones, so they alone are served. Not files, of
+ * which one thread reads better, nor several mappings at once.
  */
-static void prepare_lock(uintptr_t from, uintptr_t to)
+static void prepare_lock(uintptr_t from, uintptr_t to, size_t page)
 {
+	uintptr_t piece = (from + (to - from) / 2) & -LEAST;
+	size_t len = LEAST;
 	struct map map;
+	bool write;
 
 	if (!map_at(from, &map) || from < map.start || to > map.end)
 		return;
-	if (syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
+	if (map.page > page) {
+		len = map.page;
+		piece &= -map.page;
+	} else if (!(map.is & (ANONYMOUS | UNWATCHED))) {
 		return;
-	populate((void *)from, to - from,
-		 (map.is & (WRITABLE | SHARED)) == WRITABLE ? 0 : BMM_READ);
+	}
+	if (piece < from || len > to - piece ||
+	    syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
+		return;
+	write = (map.is & (WRITABLE | SHARED)) == WRITABLE;
+	if (made_huge(piece, len,
+		      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+		populate((void *)from, to - from, write ? 0 : BMM_READ);
 }
 
 int mlock(const void *addr, size_t len)
@@ -151,11 +197,14 @@ int mlock(const void *addr, size_t len)
 	uintptr_t from = (uintptr_t)addr & -page;
 	int kept = errno, cancel;
 
-	/* a thread must not end in a call that would not end it either */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (serves(len) && (uintptr_t)addr + len > from)
-		prepare_lock(from, ((uintptr_t)addr + len + page - 1) & -page);
-	pthread_setcancelstate(cancel, NULL);
+	if (len >= SMALL && (uintptr_t)addr + len > from &&
+	    !is_there((from + len / 2) & -page) && serves(len)) {
+		/* a thread must not end in a call that would not end it */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		prepare_lock(from, ((uintptr_t)addr + len + page - 1) & -page,
+			     page);
+		pthread_setcancelstate(cancel, NULL);
+	}
 	errno = kept;
 	return (int)syscall(SYS_mlock, addr, len);
 }

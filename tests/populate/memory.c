@@ -157,7 +157,9 @@ void forbid(unsigned int nr, unsigned int which, uint32_t mask, uint32_t value,
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned int)args + 8),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, least, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, error == KILLS ?
+						  SECCOMP_RET_KILL_PROCESS :
+						  SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };

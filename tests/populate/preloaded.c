@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A program that knows nothing of bulkmm: bmm-preloaded results|served|
- * before-6.11|thread|interrupted|old. It prints what became of each call, which
+ * before-6.11|left FILE|thread|interrupted|old. It prints what became of each call, which
  * must be the same with the preload; or, with the kernel's own way barred,
  * whether memory was populated all the same, before Linux 6.11 too; or what a
  * thread sees of it that has the least of stacks, and is cancelled; or that it
@@ -9,6 +9,7 @@
  * call leaves before Linux 5.14.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,6 +33,19 @@ static size_t there(char *p, size_t len, bool write)
 	size_t missing = (size_t)faults_of(p, len, write) * 100 / (len / PAGE);
 
 	return missing > 100 ? 0 : 100 - missing; /* two each, even */
+}
+
+/* The same without a fault, for huge pages. */
+static size_t resident(char *p, size_t len)
+{
+	static unsigned char pages[96 * MIB / PAGE];
+	size_t i, sum = 0;
+
+	if (mincore(p, len, pages))
+		return 0;
+	for (i = 0; i < len / PAGE; i++)
+		sum += pages[i] & 1;
+	return sum * 100 / (len / PAGE);
 }
 
 static void said(const char *what, size_t len, int result)
@@ -167,6 +181,16 @@ static void maps(size_t len)
 	munmap(p, len);
 }
 
+/* Of transparent huge pages, if there are any here. */
+static char *huge(size_t len)
+{
+	char *p = map(len + 2 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	p += -(uintptr_t)p & (2 * MIB - 1);
+	madvise(p, len, MADV_HUGEPAGE);
+	return p;
+}
+
 /* The kernel's own way is barred for large ranges; so who has populated them? */
 static void served(void)
 {
@@ -184,8 +208,48 @@ static void served(void)
 	p = map(len, MAP_SHARED, memfd(len));
 	printf("madvise read: %d\n",
 	       !madvise(p, len, READ) && there(p, len, false) > 98);
+	p = huge(len);
+	printf("mlock: %d\n", !mlock(p, len) && resident(p, len) > 98);
+}
+
+/* Prints what has been locked and made before the kernel's call, which is barred. */
+static void left_one(const char *what, char *p, size_t len)
+{
+	printf("%s: %d ", what, mlock(p, len));
+	locked();
+	munmap(p, len);
+}
+
+/* What the kernel locks as quickly alone, or quicker. */
+static void left(const char *file)
+{
+	size_t len = 96 * MIB;
+	char *p = huge(len);
+	int fd = open(file, O_RDONLY);
+
+	forbid(SYS_mlock, 1, 0, 0, 64 * MIB, 0);
+	memset(p, 1, len);
+	left_one("huge", p, len);
 	p = anonymous(len);
-	printf("mlock: %d\n", !mlock(p, len) && there(p, len, true) > 98);
+	memset(p, 1, len);
+	left_one("small", p, len);
+	p = map(len, MAP_SHARED, memfd(len));
+	memset(p, 1, len);
+	left_one("memfd", p, len);
+	p = try_map(len, PROT_READ, MAP_SHARED, fd);
+	if (p != MAP_FAILED)
+		left_one("file", p, len);
+	p = anonymous(len);
+	printf("fresh: %d ", mlock(p, len));
+	printf("made: %d\n", there(p, len, true) > 10);
+	munmap(p, len);
+	fflush(stdout);
+	if (!mlockall(MCL_FUTURE)) {
+		forbid(SYS_madvise, 2, 16, 16, 2 * MIB, KILLS);
+		p = try_map(len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
+		printf("once: %zu %%\n", resident(p, len));
+	}
 }
 
 static void *little_stack(void *arg)
@@ -256,7 +320,7 @@ static void old(void)
 
 int main(int argc, char **argv)
 {
-	const char *what = argc == 2 ? argv[1] : "";
+	const char *what = argc > 1 ? argv[1] : "";
 	size_t len;
 
 	if (!strcmp(what, "old"))
@@ -266,7 +330,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "before-6.11")) {
 		forbid_query();
 		served();
-	} else if (!strcmp(what, "thread"))
+	} else if (!strcmp(what, "left"))
+		left(argv[2]);
+	else if (!strcmp(what, "thread"))
 		on_a_thread();
 	else if (!strcmp(what, "interrupted"))
 		interrupted();

@@ -4,6 +4,7 @@
 import os
 import re
 from ctypes.util import find_library
+from pathlib import Path
 
 import pytest
 from corelib import NATIVE, ROOT
@@ -47,6 +48,18 @@ def test_large_ranges_are_served_by_it(kernel: str) -> None:
     assert ": 1" not in run(PROGRAM, kernel)
     said = run(PROGRAM, kernel, preload=True)
     assert said.splitlines() == ["mmap: 1", "madvise: 1", "madvise read: 1", "mlock: 1"]
+
+
+def test_what_the_kernel_locks_as_quickly_is_left_to_it(tmp_path: Path) -> None:
+    """Resident, of small pages, a file: nothing is locked or made before its call."""
+    (file := tmp_path / "file").write_bytes(bytes(96 << 20))
+    said = run(PROGRAM, "left", file, preload=True)
+    assert said == run(PROGRAM, "left", file)
+    kinds = ("huge", "small", "memfd", "file")
+    assert said.startswith(
+        "".join(f"{kind}: 0 VmLck:\t       0 kB\n" for kind in kinds)
+    )
+    assert "fresh: 0 made: 0\n" in said
 
 
 def test_it_can_be_switched_off_from_outside() -> None:
