@@ -3,9 +3,10 @@
  * bulkmm-sanitize.h - included by bulkmm.h, for programs built with a sanitizer
  *
  * Compilers do not instrument assembly. In such a program AddressSanitizer
- * would miss what lies outside an object, and MemorySanitizer would take what
- * was written for uninitialised. So the calls are replaced by inline functions
- * that check and mark; (bmm_clear)(dst, len) calls without.
+ * would miss what lies outside an object, MemorySanitizer would take what was
+ * written for uninitialised, and ThreadSanitizer would see no race. So the
+ * calls are replaced by inline functions that check and mark;
+ * (bmm_clear)(dst, len) calls without.
  */
 #ifndef BULKMM_SANITIZE_H
 #define BULKMM_SANITIZE_H
@@ -15,9 +16,13 @@
 #define BMM_ASAN
 #elif __has_feature(memory_sanitizer)
 #define BMM_MSAN
+#elif __has_feature(thread_sanitizer)
+#define BMM_TSAN
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
 #define BMM_ASAN
+#elif defined(__SANITIZE_THREAD__)
+#define BMM_TSAN
 #endif
 
 #ifdef BMM_ASAN
@@ -54,7 +59,34 @@ static inline void bmm_sanitize_write(void *dst, size_t len)
 #define bmm_sanitize_copied(dst, src, len) __msan_copy_shadow(dst, src, len)
 #endif
 
-#if defined(BMM_ASAN) || defined(BMM_MSAN)
+#ifdef BMM_TSAN
+/* As the compiler calls them; no header of GCC or Clang declares them. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void __tsan_read_range(void *addr, long len);
+void __tsan_write_range(void *addr, long len);
+#ifdef __cplusplus
+}
+#endif
+
+static inline void bmm_sanitize_read(const void *src, size_t len)
+{
+	if (len)
+		__tsan_read_range((void *)(uintptr_t)src, (long)len);
+}
+
+static inline void bmm_sanitize_wrote(void *dst, size_t len)
+{
+	if (len)
+		__tsan_write_range(dst, (long)len);
+}
+
+#define bmm_sanitize_write(dst, len)	   ((void)0)
+#define bmm_sanitize_copied(dst, src, len) bmm_sanitize_wrote(dst, len)
+#endif
+
+#if defined(BMM_ASAN) || defined(BMM_MSAN) || defined(BMM_TSAN)
 
 #define BMM_SANITIZE_CLEAR(name)                                   \
 	static inline void sanitized_##name(void *dst, size_t len) \

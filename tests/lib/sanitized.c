@@ -7,9 +7,12 @@
  *	sanitized write     clears a byte behind an object
  *	sanitized read      copies a byte behind an object
  *	sanitized unknown   looks at a copy of uninitialised bytes
+ *	sanitized race-CALL two threads, of which one calls what writes
+ *	sanitized race-read two threads, of which one copies what the other  writes
  */
 #include <bulkmm.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +86,45 @@ static int good(char *to, char *from)
 	return sum + looks(to);
 }
 
+static char shared[BYTES];
+static const char *called; /* what the other thread calls */
+
+static void *other(void *arg)
+{
+	static char own[BYTES];
+
+	(void)arg;
+	if (!strcmp(called, "clear"))
+		bmm_clear(shared, BYTES);
+	if (!strcmp(called, "clear-streaming"))
+		bmm_clear_streaming(shared, BYTES);
+	if (!strcmp(called, "clear-parallel") &&
+	    bmm_clear_parallel(shared, BYTES, NULL, NULL))
+		exit(3);
+	if (!strcmp(called, "copy"))
+		bmm_copy(shared, own, BYTES);
+	if (!strcmp(called, "move"))
+		bmm_move_streaming(shared, own, BYTES);
+	if (!strcmp(called, "fill") && bmm_fill(shared, own, 2, BYTES))
+		exit(3);
+	if (!strcmp(called, "read"))
+		bmm_copy_streaming(own, shared, BYTES);
+	return NULL;
+}
+
+static int races(void)
+{
+	pthread_t thread;
+	size_t i;
+
+	if (pthread_create(&thread, NULL, other, NULL))
+		return 3;
+	if (strcmp(called, "none")) /* nor if it has ended first */
+		for (i = 0; i < BYTES; i++)
+			((volatile char *)shared)[i] = 1;
+	return pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	char *to = malloc(BYTES), *from = malloc(BYTES);
@@ -97,6 +139,10 @@ int main(int argc, char **argv)
 		bmm_clear_streaming(to + 1, bytes);
 	if (!strcmp(mode, "read"))
 		bmm_copy_streaming(to, from + 1, bytes);
+	if (!strncmp(mode, "race-", 5)) {
+		called = mode + 5;
+		return races();
+	}
 	if (!strcmp(mode, "unknown")) {
 		bmm_copy_streaming(to, from, BYTES);
 		return looks(to);

@@ -150,12 +150,26 @@ SANITIZED = {
         "read": "heap-buffer-overflow",
     },
     "memory": {"good": "", "unknown": "use-of-uninitialized-value"},
+    "thread": {
+        "good": "",
+        "race-none": "",
+        **dict.fromkeys(
+            (
+                *("race-clear", "race-clear-streaming", "race-clear-parallel"),
+                *("race-copy", "race-move", "race-fill", "race-read"),
+            ),
+            "data race",
+        ),
+    },
 }
 
 
 @pytest.mark.parametrize(
     ("compiler", "kind"),
-    [("gcc", "address"), ("clang", "address"), ("clang", "memory")],
+    [
+        *(("gcc", "address"), ("clang", "address"), ("clang", "memory")),
+        *(("gcc", "thread"), ("clang", "thread")),
+    ],
 )
 def test_a_sanitizer_sees_what_the_library_reads_and_writes(
     installed: Installed, tmp_path: Path, compiler: str, kind: str
@@ -167,7 +181,7 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
     installed.build(HERE / "sanitized.c", program, *strict, compiler=compiler)
     for mode, says in SANITIZED[kind].items():
         done = completed(
-            [program, mode],
+            ["setarch", "-R", program, mode],  # ThreadSanitizer needs that
             env={
                 **os.environ,
                 **installed.environment,

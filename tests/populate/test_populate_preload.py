@@ -16,6 +16,8 @@ MALLOCS = NATIVE / "bmm-mallocs"
 LOCKED = NATIVE / "libbmm-locked-malloc.so"
 # from scripts/setup tests; their numbers differ between releases
 PACKAGED = ("jemalloc", "mimalloc", "tcmalloc_minimal")
+HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+PARTS = ("preloaded", "memory")  # sources of the program
 NAMES = {"madvise", "mlock", "mlock2", "mmap", "mmap64"}
 
 
@@ -46,8 +48,10 @@ def test_every_call_ends_as_without_it() -> None:
 @pytest.mark.parametrize("kernel", ["served", "before-6.11"])
 def test_large_ranges_are_served_by_it(kernel: str) -> None:
     assert ": 1" not in run(PROGRAM, kernel)
-    said = run(PROGRAM, kernel, preload=True)
-    assert said.splitlines() == ["mmap: 1", "madvise: 1", "madvise read: 1", "mlock: 1"]
+    said = run(PROGRAM, kernel, preload=True).splitlines()
+    assert said[:-1] == ["mmap: 1", "madvise: 1", "madvise read: 1"]
+    # served for huge pages only
+    assert said[-1] == f"mlock: {int('[never]' not in HUGE.read_text())}"
 
 
 def test_what_the_kernel_locks_as_quickly_is_left_to_it(tmp_path: Path) -> None:
@@ -60,6 +64,29 @@ def test_what_the_kernel_locks_as_quickly_is_left_to_it(tmp_path: Path) -> None:
         "".join(f"{kind}: 0 VmLck:\t       0 kB\n" for kind in kinds)
     )
     assert "fresh: 0 made: 0\n" in said
+
+
+def test_a_program_of_gccs_address_sanitizer_starts_as_the_page_says(
+    tmp_path: Path,
+) -> None:
+    """And is left alone, as its allocator is not the C library's."""
+    program = tmp_path / "sanitized"
+    sources = [ROOT / "tests" / "populate" / f"{name}.c" for name in PARTS]
+    run("gcc", "-w", "-D_GNU_SOURCE", "-fsanitize=address", *sources, "-o", program)
+    runtime = run("gcc", "-print-file-name=libasan.so").strip()
+    quiet = "detect_leaks=0"
+    for first, options in (
+        (f"{Path(runtime).resolve()} ", quiet),
+        ("", f"{quiet}:verify_asan_link_order=0"),
+    ):
+        more = {"LD_PRELOAD": f"{first}{PRELOAD}", "ASAN_OPTIONS": options}
+        said = run("setarch", "-R", program, "served", **more)
+        assert "mmap: 0" in said
+        assert ": 1" not in said
+    alone = {**os.environ, "LD_PRELOAD": str(PRELOAD), "ASAN_OPTIONS": quiet}
+    done = completed([program, "served"], env=alone)
+    assert done.returncode == 1
+    assert "ASan runtime does not come first" in done.stderr
 
 
 def test_it_can_be_switched_off_from_outside() -> None:
