@@ -40,8 +40,8 @@ struct bmm_options {
  * @BMM_CAUSE_NODE:       the node does not exist, or policies are forbidden
  *                        here; nothing was done
  * @BMM_CAUSE_HOLE:       nothing is mapped there
- * @BMM_CAUSE_PROTECTED:  the mapping does not allow it; with EFAULT, a guard page
- *                        or userfaultfd, which the system did not tell apart
+ * @BMM_CAUSE_PROTECTED:  the mapping does not allow it; with EFAULT, a guard
+ *                        page or userfaultfd, which could not be told apart
  * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, such as a device's
  * @BMM_CAUSE_POOL:       no huge page is left in the pool
  * @BMM_CAUSE_BACKING:    the file is too short, its file system is full, or as
@@ -56,8 +56,9 @@ struct bmm_options {
  * @BMM_CAUSE_KEY:        a protection key of the calling thread forbids it
  * @BMM_CAUSE_USERFAULT:  the program has the page to supply (userfaultfd), and
  *                        the kernel may not ask for it
- * @BMM_CAUSE_LIMIT:      the pool has huge pages left: the cgroup allows no more,
- *                        others have reserved them, or the file is too short
+ * @BMM_CAUSE_LIMIT:      the pool has huge pages left: the cgroup allows no
+ *                        more, others have reserved them, or the file is too
+ *                        short
  * @BMM_CAUSE_KERNEL:     the kernel cannot, or a filter of system calls says so
  * @BMM_CAUSE_FILTER:     a filter of system calls forbids it
  * @BMM_CAUSE_PREEMPTED:  other work had the thread's CPU

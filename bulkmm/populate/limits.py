@@ -15,6 +15,7 @@ from bulkmm.size import GIB, KIB, MIB, PAGE
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
 NO_LIMIT = 1 << 63
+MOUNTED = 4  # word of a line of mountinfo; the one before is what of it is mounted
 # by version: the limit, what is used of it, and what of that can be reclaimed
 MEMORY = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
@@ -109,7 +110,7 @@ def _groups(root: Root, controller: str) -> Iterator[Group]:
     """Give the cgroups of this process, each with all above it that can be seen."""
     paths = {}
     for line in (root.read("/proc/self/cgroup") or "").split("\n"):
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        _, controllers, path = [*line.split(":", 2), "none", ""][:3]
         if not controllers:
             paths[2] = path
         elif controller in controllers.split(","):
@@ -120,8 +121,9 @@ def _groups(root: Root, controller: str) -> Iterator[Group]:
         version = {"cgroup": 1, "cgroup2": 2}.get(kind)
         if version == 1 and controller not in options.split(","):
             continue
-        if version in paths:
-            top, mount = (_plain(word) for word in front.split(" ")[3:5])
+        words = front.split(" ")
+        if version in paths and len(words) > MOUNTED:
+            top, mount = (_plain(word) for word in words[MOUNTED - 1 : MOUNTED + 1])
             for place in _upwards(mount, _below(paths[version], top)):
                 yield Group(root, version, place)
 
@@ -131,9 +133,13 @@ def _plain(word: str) -> str:
 
 
 def _below(path: str, top: str) -> str:
-    """Return where a cgroup is below a mount's top; outside it: the top."""
+    """Return where a cgroup is below a mount's top; outside it: the top.
+
+    Outside its name space it begins with ``..`` (cgroup_namespaces(7)).
+    """
     there = PurePosixPath(path)
-    return str(there.relative_to(top)) if there.is_relative_to(top) else "."
+    inside = there.is_relative_to(top) and ".." not in there.parts
+    return str(there.relative_to(top)) if inside else "."
 
 
 def _upwards(mount: str, below: str) -> Iterator[str]:

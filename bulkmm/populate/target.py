@@ -94,7 +94,9 @@ def file(path: Path, size: int | None) -> Iterator[Target]:
         with _new(path, size) as target:
             yield target
         return
-    with _open(path, path, os.O_RDWR) as fd:
+    # with O_CREAT the kernel refuses a file that another user laid ready in a directory
+    # for all (fs.protected_regular)
+    with _open(path, path, os.O_RDWR | os.O_CREAT) as fd:
         before = os.fstat(fd)
         try:
             yield _opened(path, fd, before, size)

@@ -152,11 +152,12 @@ static bool is_there(uintptr_t page)
 /* Whether a piece has huge pages, and had none yet: it took a fault or two. */
 static bool made_huge(uintptr_t from, size_t len, int advice)
 {
-	long before = faults();
+	long taken = -faults();
 
 	if (syscall(SYS_madvise, from, len, advice))
 		return false;
-	return faults() - before == 1 || faults() - before == 2;
+	taken += faults();
+	return taken == 1 || taken == 2;
 }
 
 /*

@@ -10,7 +10,7 @@
 #define MIB	((size_t)1 << 20)
 #define PAGE	((size_t)4096)
 #define KILLS	(~0U) /* an error of forbid(): the program ends */
-#define SKIPPED 77 /* how a program ends that this machine has not */
+#define SKIPPED 77    /* how a program ends that this machine has not */
 
 /* Page faults of a read of each page, or of a write, which changes nothing. */
 long faults_of(char *p, size_t len, bool write);
