@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A program that knows nothing of bulkmm: bmm-preloaded results|served|
- * before-6.11|left FILE|thread|interrupted|old. It prints what became of each call, which
- * must be the same with the preload; or, with the kernel's own way barred,
- * whether memory was populated all the same, before Linux 6.11 too; or what a
- * thread sees of it that has the least of stacks, and is cancelled; or that it
- * ends, though signals interrupt its malloc(); or the errno that a successful
- * call leaves before Linux 5.14.
+ * before-6.11|left FILE|thread|interrupted|old. It prints what became of each
+ * call, which must be the same with the preload; or, with the kernel's own way
+ * barred, whether memory was populated all the same, before Linux 6.11 too; or
+ * what a thread sees of it that has the least of stacks, and is cancelled; or
+ * that it ends, though signals interrupt its malloc(); or the errno that a
+ * successful call leaves before Linux 5.14.
  */
 #include <errno.h>
 #include <fcntl.h>
