@@ -35,11 +35,14 @@
 
 /*
  * Freeing a filter leaves its pointers in the ops (6.1, 6.12): zero an ops
- * before it is used again, or the next filter is copied from freed memory.
+ * before it is used again, or the next filter is copied from freed memory. 7.3
+ * warns about an ops that is still flagged as enabled, as ftrace_startup()
+ * leaves it if ftrace shuts down meanwhile: that filter is never freed.
  */
 static void hook_reset_ops(struct ftrace_ops *ops)
 {
-	ftrace_free_filter(ops);
+	if (!(ops->flags & FTRACE_OPS_FL_ENABLED))
+		ftrace_free_filter(ops);
 	memset(ops, 0, sizeof(*ops));
 }
 
