@@ -45,7 +45,7 @@ enum bmm_hook_life {
  * @life:         enum bmm_hook_life
  * @err:          why it is detached or detaching: the negative errno of the
  *                last attempt (-ENODEV: none since it was switched off)
- * @at_fault:     the symbol or option that @err is about
+ * @at_fault:     the symbol, option or member of a struct that @err is about
  */
 struct bmm_hook {
 	const char *symbol;

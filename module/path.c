@@ -256,11 +256,12 @@ static int path_find_calls(const struct bmm_path *path, const char **at_fault)
 	return 0;
 }
 
-/* What the path needs besides hooks, and the symbol or option at fault. */
+/* What the path needs besides hooks, and the symbol, option or member at fault. */
 static int path_prepare(const struct bmm_path *path, const char **at_fault)
 {
 	int err = path_configured(path, at_fault);
 
+	err = err ?: bmm_layout_check(path->name, at_fault);
 	if (!err && path->prepare) {
 		*at_fault = path->prepares;
 		err = path->prepare();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Checks that a kernel function still has the prototype that handlers and calls
- * were compiled for, by the kernel's own type information (BTF).
+ * were compiled for, and a struct the layout, by the kernel's own type
+ * information (BTF).
  *
  * A prototype is rendered as C and compared as text. What cannot be rendered in
  * the few forms known here matches nothing. Every offset is checked against the
@@ -9,6 +10,10 @@
  */
 #include <linux/btf.h>
 #include <linux/errno.h>
+#include <linux/hugetlb.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/overflow.h>
 #include <linux/seq_buf.h>
 #include <linux/string.h>
@@ -129,10 +134,14 @@ static const struct btf_type *btf_type(u32 number)
 	return (const void *)(btf.types + btf.offset[number]);
 }
 
+static const char *btf_string(u32 offset)
+{
+	return offset < btf.strings_len ? btf.strings + offset : "";
+}
+
 static const char *btf_name(const struct btf_type *type)
 {
-	return type->name_off < btf.strings_len ? btf.strings + type->name_off :
-						  "";
+	return btf_string(type->name_off);
 }
 
 /* The compiler's names of integers differ from the usual ones. */
@@ -255,6 +264,83 @@ long bmm_function_entry(const char *symbol, const char *prototype)
 		return entry;
 	err = btf_check(symbol, prototype);
 	return err ? err : entry;
+}
+
+/* Members of kernel structs that a path accesses, by the headers of its build. */
+static const struct member {
+	const char *path, *name; /* "STRUCT.MEMBER" */
+	u32 size, offset;	 /* of the struct, in the struct; in bytes */
+} members[] = {
+#define BMM_PATH_MEMBER(path, type, member)              \
+	{ #path, #type "." #member, sizeof(struct type), \
+	  offsetof(struct type, member) },
+#include "paths.def"
+};
+
+#define NESTING 8 /* anonymous structs and unions inside each other, at most */
+
+/* Whether a struct has the member @bits after its start. */
+static bool btf_has_member(const struct btf_type *type, const char *name,
+			   u32 bits, unsigned int nesting)
+{
+	const struct btf_member *member = (const void *)(type + 1);
+	const struct btf_type *inner;
+	const char *found;
+	u32 i, at;
+
+	for (i = 0; i < btf_type_vlen(type); i++, member++) {
+		at = __btf_member_bit_offset(type, member);
+		found = btf_string(member->name_off);
+		if (*found && !strcmp(found, name))
+			return at == bits;
+		inner = *found || at > bits ? NULL : btf_type(member->type);
+		if (inner && nesting && btf_type_is_struct(inner) &&
+		    btf_has_member(inner, name, bits - at, nesting - 1))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Drivers may have structs of the same name: one that matches is enough. The
+ * size shows what has changed beyond the members listed.
+ */
+static int btf_check_member(const struct member *member)
+{
+	const char *name = bmm_fault_symbol(member->name);
+	size_t length = name ? strcspn(name, ".") : 0;
+	const struct btf_type *type;
+	u32 i;
+
+	for (i = 1; length && name[length] && i < btf.nr; i++) {
+		type = btf_type(i);
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT &&
+		    type->size == member->size &&
+		    !strncmp(btf_name(type), name, length) &&
+		    !btf_name(type)[length] &&
+		    btf_has_member(type, name + length + 1,
+				   member->offset * BITS_PER_BYTE, NESTING))
+			return 0;
+	}
+	return -EUCLEAN;
+}
+
+/*
+ * Whether the members that a path accesses are where its build has them: 0 or
+ * a negative errno, as above; -EUCLEAN: @at_fault is not.
+ */
+int bmm_layout_check(const char *path, const char **at_fault)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < ARRAY_SIZE(members); i++) {
+		if (strcmp(members[i].path, path))
+			continue;
+		*at_fault = members[i].name;
+		err = btf_open() ?: btf_check_member(&members[i]);
+	}
+	return err;
 }
 
 void bmm_prototype_done(void)

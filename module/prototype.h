@@ -40,6 +40,7 @@ struct vmem_altmap;
 #include "paths.def"
 
 long bmm_function_entry(const char *symbol, const char *prototype);
+int bmm_layout_check(const char *path, const char **at_fault);
 void bmm_prototype_done(void);
 
 #endif

@@ -87,7 +87,7 @@ class Table:
             needs.with_options.append(first)
         elif kind == "_WITHOUT":
             needs.without_options.append(first)
-        else:
+        elif kind != "_MEMBER":  # only a build knows where members are
             function, *types = rest
             groups = needs.calls if kind == "_CALL" else needs.hooks
             group = groups.setdefault(first, [])

@@ -74,6 +74,34 @@ case_ambiguous() {
 	done
 }
 
+# a struct of the kernel that is not as the module was built for: the size differs,
+# the offset does, or there is no such member
+case_layout() {
+	for row in "memmap on vmem_altmap.base_pfn page.flags" \
+		"vmap pte vm_struct.flags vm_struct.size" \
+		"prezero on hstate.order hstate.demote_order" \
+		"hotplug on zone.contiguous"; do
+		# shellcheck disable=SC2086 # words
+		set -- $row
+		load memmap=off hotplug=off
+		before=$(lines)
+		load memmap=off hotplug=off "$1=$2" fault_symbol="$3" \
+			fault_other="${4-}"
+		check "layout of $3: one line" [ $(($(lines) - before)) = 1 ]
+		check "layout of $3: hook says so" says_of "$1" -117 "$3" \
+			"the kernel's struct has another layout"
+		check "layout of $3: on is refused" \
+			refused write "$BULKMM/$1/mode" "$2"
+		check "layout of $3: mode is off" grep -q '^\[off\] ' \
+			"$BULKMM/$1/mode"
+	done
+	load memmap=on clear=auto alloc=auto copy=on vmap=block prezero=on \
+		hotplug=on
+	check "layout as built: no path says otherwise" \
+		refused grep -h '^-117 ' "$BULKMM"/*/hook
+	check "layout as built: clear is attached" says_of clear 0 "$HOOKED_CLEAR"
+}
+
 # a path that is off has no hook: others can attach to the function
 case_off_detaches() {
 	load memmap=on
@@ -208,7 +236,7 @@ case_ftrace_dead() {
 hook_faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	each_case namesake ambiguous off_detaches off_fails two_writers held \
+	each_case namesake ambiguous layout off_detaches off_fails two_writers held \
 		stuck_call load_fails not_calibrated no_blocks files cached_max \
 		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI"
 	case_ftrace_dead
