@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * memmap_stamp: writes the learned layout to all of a device's struct pages, as
- * many at a time as a section has, with one CPU or several of the node: a crew.
+ * many at a time as a section has, or one unit that is larger, with one CPU or
+ * several of the node: a crew.
  *
  * The caller is a member, the others are work items on the node. They take
  * portions one by one, so that one that is slow or late delays the others by

@@ -5,9 +5,12 @@
  * After stamping, memmap.c keeps checksums of all struct pages, lets
  * memmap_init_zone_device() build the whole range again, and compares. Building
  * it again is safe: nobody can hold any of these pages before the function
- * returns, as memremap_pages() hands them out only then, and what walks PFNs
- * asks pfn_to_online_page(), which denies device memory (6.12, 7.3). Every word
- * is written again, by __init_single_page() first.
+ * returns, as memremap_pages() hands them out only then. What walks PFNs asks
+ * pfn_to_online_page(), which denies device memory. Two go on without its
+ * consent: page_owner, which only reads, and memory_failure(), which finds the
+ * pgmap, but flags no page that belongs to no mapping yet (dax_lock_page(), 6.1,
+ * dax_lock_folio(), 6.12 and 7.3). Every word is written again, by
+ * __init_single_page() first.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

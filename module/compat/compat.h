@@ -21,7 +21,7 @@
 #include <asm/processor.h>
 #endif
 
-/* Functions that 6.18 changed: paths.def. */
+/* A function that changed between 6.12 and 7.3: paths.def. */
 #ifdef BMM_HAVE_INIT_PAGEBLOCK
 #define bmm_pageblock_args(page, type) page, type, false
 #else

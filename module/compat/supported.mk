@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Refuses kernels that bulkmm is not tested on, and those to which nothing could
-# attach. What has been proven is not about what a kernel has, so it goes by
-# version, unlike probe.mk. BMM_ANY_KERNEL=1 builds for others, at the builder's
-# own risk.
+# Refuses kernels outside a range, and those to which nothing could attach. The
+# range ends at the oldest and the newest kernel that bulkmm is tested on; not all
+# in between have been. What has been tested is not about what a kernel has, so
+# it goes by version, unlike probe.mk. BMM_ANY_KERNEL=1 builds for others, at the
+# builder's own risk.
 
 include $(dir $(lastword $(MAKEFILE_LIST)))kernels.mk
 
