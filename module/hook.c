@@ -160,6 +160,7 @@ static int hook_register(struct bmm_hook *hook, unsigned long entry)
 	}
 	/* As a live patch has it: nobody sets kernel.ftrace_enabled to 0. */
 	hook->ops.flags |= FTRACE_OPS_FL_PERMANENT;
+	/* Aligned: 7.3 takes bit 0 as a request to jump (ftrace_jmp_set()). */
 	err = register_ftrace_direct(&hook->ops, trampoline);
 	if (err)
 		goto put;

@@ -61,6 +61,7 @@ static void hotplug_end(bool began)
 	bmm_path_leave(&bmm_hotplug_path);
 }
 
+/* Neither empty nor beyond the zone's span, which the function takes for granted. */
 bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
 {
 	return static_call(bmm_whole)(start, end, zone);

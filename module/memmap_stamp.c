@@ -139,6 +139,7 @@ const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
 		members[i].done = 0;
 		members[i].layout = *layout;
 		INIT_WORK(&members[i].work, member_work);
+		/* for unbound work queues only (kernel/workqueue.c, 6.1 to 7.3) */
 		queue_work_node(memmap_node(b), system_dfl_wq, &members[i].work);
 	}
 	memmap_take(&s, layout);

@@ -99,7 +99,11 @@ static void vmap_count_leaves(struct bmm_mapping *map, unsigned long addr,
 	}
 }
 
-/* Maps @nr blocks (bmm_vmap_blocks()); 0 or the original's negative errno. */
+/*
+ * Maps @nr blocks (bmm_vmap_blocks()); 0 or the original's negative errno. The
+ * range walker may sleep (6.1 to 7.3), which 7.3's vmalloc() need not be
+ * allowed to: arrays of pages have blocks only in areas of vmap().
+ */
 int bmm_vmap_map_blocks(struct bmm_mapping *map, unsigned long nr)
 {
 	int err = static_call(
@@ -145,6 +149,7 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 
 	if (refused)
 		return NULL;
+	/* As get_vm_area_caller() calls it (6.1 to 7.3), with an alignment. */
 	return static_call(bmm_get_area)(size, align, PAGE_SHIFT, flags,
 					 VMALLOC_START, VMALLOC_END,
 					 NUMA_NO_NODE,
