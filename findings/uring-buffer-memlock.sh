@@ -1,0 +1,178 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs: Linux 7.3.4 (linux-binary-7.3.4+deb13-cloud-amd64 7.3.4-1~bpo13+1 of Debian's
+# trixie-backports) in QEMU 10.0.13 (qemu-system-x86 1:10.0.13+ds-0+deb13u1), emulated
+# by TCG
+#
+# Guess: A 4 KiB buffer that is registered with io_uring takes 4 KiB of RLIMIT_MEMLOCK
+# (here 1 MiB), whatever page it lies in.
+#
+# Behaviour: If it lies in a transparent huge page, the whole 2 MiB are charged:
+# registering fails with ENOMEM. Whether the same program works depends on whether there
+# was a huge page to be had for its buffer.
+#
+# Seen:
+#   4 KiB in a small page: Success
+#   4 KiB in a transparent huge page: Cannot allocate memory
+#
+# Needs apt, gcc and libc6-dev. Exits 0: as described; 1: changed; 3: a version cannot be had.
+set -euo pipefail
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+cd "$work"
+
+# FOLDER SUITES install|download PACKAGE=VERSION...: unpack packages of the host's
+# Debian mirror, with their dependencies or alone
+fetch() {
+	local folder=$1 suites=$2 how=$3 mirror suite
+	shift 3
+	# shellcheck disable=SC2016 # fields of apt's format
+	mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' \
+		'Created-By: Packages' | sed -n 's/^Debian //p' | sort -u | head -n 1)
+	mkdir -p "$folder" apt/none apt/lists/partial apt/cache/archives/partial
+	: >apt/status
+	for suite in $suites; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+			"$mirror $suite main"
+	done >apt/sources.list
+	cat >apt/conf <<-END
+		Dir::State "$work/apt";
+		Dir::State::status "$work/apt/status";
+		Dir::Cache "$work/apt/cache";
+		Dir::Etc::sourcelist "$work/apt/sources.list";
+		Dir::Etc::sourceparts "$work/apt/none";
+		Dir::Etc::preferencesparts "$work/apt/none";
+		APT::Install-Recommends "false";
+		APT::Sandbox::User "root";
+		Debug::NoLocking "true";
+	END
+	export APT_CONFIG=$work/apt/conf
+	(
+		cd apt/cache/archives
+		apt-get update -qq
+		if [ "$how" = install ]; then
+			apt-get install -qq -y --download-only "$@"
+		else
+			apt-get download -qq "$@"
+		fi
+	) >apt/log 2>&1 || {
+		echo "cannot be had: $*: $(grep -m 1 '^E:' apt/log)" >&2
+		exit 3
+	}
+	unset APT_CONFIG
+	for package in apt/cache/archives/*.deb; do
+		dpkg -x "$package" "$folder"
+	done
+	rm -r apt
+}
+
+# FOLDER PROGRAM ARGUMENT...: run a program of unpacked packages with their libraries
+unpacked() {
+	local libraries=$1/usr/lib/x86_64-linux-gnu program=$1/$2
+	shift 2
+	"$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" "$program" "$@"
+}
+
+# KERNEL PARAMETERS ARGUMENT...: boot a kernel with the files below guest/, whose /init
+# prints on the console
+guest() {
+	local kernel=$1 parameters=$2
+	shift 2
+	(cd guest && find . | unpacked ../qemu usr/bin/cpio --quiet -o -H newc) >initramfs
+	timeout --foreground 300 nice -n 10 \
+		qemu/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 \
+		--library-path qemu/usr/lib/x86_64-linux-gnu \
+		qemu/usr/bin/qemu-system-x86_64 -L qemu/usr/share/qemu \
+		-L qemu/usr/share/seabios -accel tcg -cpu max -display none \
+		-no-reboot -nic none -monitor none -serial stdio -kernel "$kernel" \
+		-initrd initramfs -append "console=ttyS0 quiet panic=-1 $parameters" \
+		"$@" </dev/null | tr -d '\r' | tee seen
+}
+
+version=7.3.4+deb13-cloud-amd64
+fetch qemu trixie install qemu-system-x86=1:10.0.13+ds-0+deb13u1 cpio=2.15+dfsg-2
+fetch kernel "trixie trixie-backports" download \
+	linux-binary-$version=7.3.4-1~bpo13+1
+kernel=kernel/usr/lib/modules/$version/vmlinuz
+mkdir -p guest/proc guest/sys guest/dev guest/tmp
+
+gcc -O1 -Wall -static -o guest/init -x c - <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/io_uring.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HUGE (2UL << 20)
+
+/* register 4 KiB of memory with this advice; return 0 or the error */
+static int register_page(int ring, int advice)
+{
+	char *memory = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec buffer = { .iov_len = 4096 };
+
+	memory = (char *)(((uintptr_t)memory + HUGE - 1) & -HUGE);
+	madvise(memory, HUGE, advice);
+	memory[0] = 1;
+	buffer.iov_base = memory;
+	errno = 0;
+	syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1);
+	int error = errno;
+	syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0);
+	return error;
+}
+
+static int limited(void)
+{
+	struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct io_uring_params params = { 0 };
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (setresuid(65534, 65534, 65534))
+		perror("setresuid");
+	int ring = syscall(SYS_io_uring_setup, 8, &params);
+	int small = register_page(ring, MADV_NOHUGEPAGE);
+	int huge = register_page(ring, MADV_HUGEPAGE);
+
+	printf("4 KiB in a small page: %s\n", strerror(small));
+	printf("4 KiB in a transparent huge page: %s\n", strerror(huge));
+	return !small && huge == ENOMEM;
+}
+
+int main(void)
+{
+	int status;
+
+	if (!fork()) {
+		int ok = limited();
+
+		fflush(stdout);
+		_exit(!ok);
+	}
+	wait(&status);
+	if (!status)
+		puts("as described");
+	fflush(stdout);
+	reboot(RB_POWER_OFF);
+}
+END
+
+guest "$kernel" "" -m 1G || :
+
+grep -Fxq "as described" seen || {
+	echo "changed: the guest saw something else"
+	exit 1
+}
