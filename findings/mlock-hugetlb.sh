@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs: Linux 7.3.4 (linux-binary-7.3.4+deb13-cloud-amd64 7.3.4-1~bpo13+1 of Debian's
+# trixie-backports) in QEMU 10.0.13 (qemu-system-x86 1:10.0.13+ds-0+deb13u1), emulated
+# by TCG; RLIMIT_MEMLOCK is 8 MiB
+#
+# Guess: mlock() of huge pages of hugetlb counts like that of other memory, or not at
+# all, since they are never swapped: of 6, 6 and 10 MiB either only the first succeeds,
+# or all three.
+#
+# Behaviour: Each call is compared with the limit, but what it locked is never counted:
+# 6 and 6 MiB succeed, VmLck stays 0, and 10 MiB at once fail. A program that locks in
+# pieces passes where one that locks the whole range does not.
+#
+# Seen:
+#   mlock() of 6 MiB of huge pages: 0
+#   mlock() of 6 MiB of huge pages: 0
+#   mlock() of 10 MiB of huge pages: -1
+#   VmLck: 0 kB
+#
+# Needs apt, gcc and libc6-dev. Exits 0: as described; 1: changed; 3: a version cannot be had.
+set -euo pipefail
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+cd "$work"
+
+# FOLDER SUITES install|download PACKAGE=VERSION...: unpack packages of the host's
+# Debian mirror, with their dependencies or alone
+fetch() {
+	local folder=$1 suites=$2 how=$3 mirror suite
+	shift 3
+	# shellcheck disable=SC2016 # fields of apt's format
+	mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' \
+		'Created-By: Packages' | sed -n 's/^Debian //p' | sort -u | head -n 1)
+	mkdir -p "$folder" apt/none apt/lists/partial apt/cache/archives/partial
+	: >apt/status
+	for suite in $suites; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+			"$mirror $suite main"
+	done >apt/sources.list
+	cat >apt/conf <<-END
+		Dir::State "$work/apt";
+		Dir::State::status "$work/apt/status";
+		Dir::Cache "$work/apt/cache";
+		Dir::Etc::sourcelist "$work/apt/sources.list";
+		Dir::Etc::sourceparts "$work/apt/none";
+		Dir::Etc::preferencesparts "$work/apt/none";
+		APT::Install-Recommends "false";
+		APT::Sandbox::User "root";
+		Debug::NoLocking "true";
+	END
+	export APT_CONFIG=$work/apt/conf
+	(
+		cd apt/cache/archives
+		apt-get update -qq
+		if [ "$how" = install ]; then
+			apt-get install -qq -y --download-only "$@"
+		else
+			apt-get download -qq "$@"
+		fi
+	) >apt/log 2>&1 || {
+		echo "cannot be had: $*: $(grep -m 1 '^E:' apt/log)" >&2
+		exit 3
+	}
+	unset APT_CONFIG
+	for package in apt/cache/archives/*.deb; do
+		dpkg -x "$package" "$folder"
+	done
+	rm -r apt
+}
+
+# FOLDER PROGRAM ARGUMENT...: run a program of unpacked packages with their libraries
+unpacked() {
+	local libraries=$1/usr/lib/x86_64-linux-gnu program=$1/$2
+	shift 2
+	"$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" "$program" "$@"
+}
+
+# KERNEL PARAMETERS ARGUMENT...: boot a kernel with the files below guest/, whose /init
+# prints on the console
+guest() {
+	local kernel=$1 parameters=$2
+	shift 2
+	(cd guest && find . | unpacked ../qemu usr/bin/cpio --quiet -o -H newc) >initramfs
+	timeout --foreground 300 nice -n 10 \
+		qemu/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 \
+		--library-path qemu/usr/lib/x86_64-linux-gnu \
+		qemu/usr/bin/qemu-system-x86_64 -L qemu/usr/share/qemu \
+		-L qemu/usr/share/seabios -accel tcg -cpu max -display none \
+		-no-reboot -nic none -monitor none -serial stdio -kernel "$kernel" \
+		-initrd initramfs -append "console=ttyS0 quiet panic=-1 $parameters" \
+		"$@" </dev/null | tr -d '\r' | tee seen
+}
+
+version=7.3.4+deb13-cloud-amd64
+fetch qemu trixie install qemu-system-x86=1:10.0.13+ds-0+deb13u1 cpio=2.15+dfsg-2
+fetch kernel "trixie trixie-backports" download \
+	linux-binary-$version=7.3.4-1~bpo13+1
+kernel=kernel/usr/lib/modules/$version/vmlinuz
+mkdir -p guest/proc guest/sys guest/dev guest/tmp
+
+gcc -O1 -Wall -static -o guest/init -x c - <<'END'
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (1UL << 20)
+
+static int lock_fresh(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	int result = memory == MAP_FAILED ? -2 : mlock(memory, size);
+
+	printf("mlock() of %zu MiB of huge pages: %d\n", size / MIB, result);
+	return result;
+}
+
+static int limited(void)
+{
+	struct rlimit limit = { 8 * MIB, 8 * MIB };
+	char line[200];
+	int locked = -1;
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (setresuid(65534, 65534, 65534))
+		perror("setresuid");
+	int first = lock_fresh(6 * MIB), second = lock_fresh(6 * MIB);
+	int whole = lock_fresh(10 * MIB);
+
+	FILE *status = fopen("/proc/self/status", "r");
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "VmLck: %d", &locked);
+	printf("VmLck: %d kB\n", locked);
+	return !first && !second && whole == -1 && !locked;
+}
+
+int main(void)
+{
+	int status;
+
+	mount("proc", "/proc", "proc", 0, NULL);
+	FILE *pool = fopen("/proc/sys/vm/nr_hugepages", "w");
+	fputs("16", pool);
+	fclose(pool);
+	if (!fork()) {
+		int ok = limited();
+
+		fflush(stdout);
+		_exit(!ok);
+	}
+	wait(&status);
+	if (!status)
+		puts("as described");
+	fflush(stdout);
+	reboot(RB_POWER_OFF);
+}
+END
+
+guest "$kernel" "" -m 1G || :
+
+grep -Fxq "as described" seen || {
+	echo "changed: the guest saw something else"
+	exit 1
+}
