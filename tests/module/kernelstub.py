@@ -9,8 +9,15 @@ HEADERS = {
 #define SYM_CODE_START_LOCAL(name) .balign 8; name:
 #define SYM_CODE_START_NOALIGN(name) .global name; name:
 #define SYM_CODE_END(name)
+#define SYM_FUNC_START(name) SYM_CODE_START(name)
+#define SYM_FUNC_END(name)
 #define ENDBR endbr64
 #define RET ret
+""",
+    "asm/asm.h": """
+/* where an access may fail, and where to go on; the kernel has distances */
+#define _ASM_EXTABLE_TYPE(from, to, type) \\
+	.pushsection .rodata.extable, "a"; .quad from, to; .popsection
 """,
     "linux/pgtable.h": """
 #define PMD_SIZE 0x200000
