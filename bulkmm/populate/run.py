@@ -27,7 +27,7 @@ def populate(args: argparse.Namespace) -> int:
     _check(args)
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
-        with target.file(Path(args.words[0]), wanted) as held:
+        with target.file(Path(args.words[0]), wanted, args.node) as held:
             lines = _fill(held, args)
         print(*lines, sep="\n", flush=True)
         return Exit.OK

@@ -25,7 +25,7 @@ from bulkmm.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
-TABLES = 128  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
+TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
 ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -85,10 +85,12 @@ def memfd(size: int, huge: int) -> Iterator[Target]:
 
 
 @contextmanager
-def file(path: Path, size: int | None) -> Iterator[Target]:
+def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     """Open a file, made or grown as needed; undo that if the block fails.
 
-    A new one gets its name when the block ends, and goes with a process that is killed.
+    A new one gets its name when the block ends, and goes with a process that is killed,
+    where the file system can do that. With a node, growing allocates nothing: pages
+    would be of any node.
     """
     if not path.exists():
         with _new(path, size) as target:
@@ -99,7 +101,7 @@ def file(path: Path, size: int | None) -> Iterator[Target]:
     with _open(path, path, os.O_RDWR | os.O_CREAT) as fd:
         before = os.fstat(fd)
         try:
-            yield _opened(path, fd, before, size)
+            yield _opened(path, fd, before, size, node)
         except BaseException:
             if stat.S_ISREG(before.st_mode):
                 os.ftruncate(fd, before.st_size)
@@ -114,13 +116,30 @@ def _new(path: Path, size: int | None) -> Iterator[Target]:
         raise UsageError(f"{path} is a link to a file that does not exist")
     with suppress(OSError):  # what is wrong, opening says
         _need_memory(path, path.parent.stat().st_dev)
+    if not _has_unnamed(path.parent):
+        with _open(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
+            try:
+                yield _opened(path, fd, os.fstat(fd), size, None)
+            except BaseException:
+                path.unlink()
+                raise
+        return
     with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
-        yield _opened(path, fd, os.fstat(fd), size)
+        yield _opened(path, fd, os.fstat(fd), size, None)
         try:
             # a number that is not used makes this linkat(), which can follow
             os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
         except OSError as error:
             raise BulkmmError(f"{path}: {error.strerror}") from error
+
+
+def _has_unnamed(place: Path) -> bool:
+    """Return whether a directory can have a file without a name; True if unknown."""
+    try:
+        os.close(os.open(place, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        return error.errno not in {errno.EOPNOTSUPP, errno.EISDIR}
+    return True
 
 
 @contextmanager
@@ -135,7 +154,9 @@ def _open(path: Path, place: Path, how: int) -> Iterator[int]:
         os.close(fd)
 
 
-def _opened(path: Path, fd: int, before: os.stat_result, size: int | None) -> Target:
+def _opened(
+    path: Path, fd: int, before: os.stat_result, size: int | None, node: int | None
+) -> Target:
     if stat.S_ISCHR(before.st_mode):
         return _device(path, fd, before, size)
     if not stat.S_ISREG(before.st_mode):
@@ -150,7 +171,7 @@ def _opened(path: Path, fd: int, before: os.stat_result, size: int | None) -> Ta
     if kind in MEMORY:
         _need_limit(str(path), missing, page)
     if size > before.st_size:
-        _grow(path, fd, before, size, kind)
+        _grow(path, fd, before, size, allocate=kind == "tmpfs" and node is None)
     return Target(str(path), fd, size, page)
 
 
@@ -187,10 +208,12 @@ def _need_limit(name: str, missing: int, page: int) -> None:
         )
 
 
-def _grow(path: Path, fd: int, before: os.stat_result, size: int, kind: str) -> None:
-    """Set a larger size; one with a name on tmpfs has the memory for it before."""
+def _grow(
+    path: Path, fd: int, before: os.stat_result, size: int, *, allocate: bool
+) -> None:
+    """Set a larger size; a file with a name has the memory for it before, if wanted."""
     try:
-        if kind == "tmpfs" and before.st_nlink:
+        if allocate and before.st_nlink:
             _allocate(fd, before.st_size, size - before.st_size)
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error

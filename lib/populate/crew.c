@@ -98,7 +98,9 @@ static void account(struct worker *worker, const struct slice *slice,
 	crew->timed += len;
 	crew->ns += ns;
 	grow_feed(&crew->grow, &worker->last, step, len, ns);
-	/* the slowest by rate, compared without a division */
+	/* the slowest by rate, compared without a division; a disk is another thing */
+	if (slice->cold)
+		return;
 	if (!crew->slow_len || (double)ns * (double)crew->slow_len >
 				       (double)crew->slow_ns * (double)len) {
 		crew->slow = slice->from;

@@ -11,7 +11,7 @@
 #include "populate.h"
 
 #define STACK	 (256 * KIB)  /* plus the libraries' TLS */
-#define SEARCHED (128 * KIB)  /* of a stack, for the frame of a signal */
+#define SEARCHED (1024 * KIB) /* of a stack, for the frame of a signal */
 #define RESTORER 0x04000000UL /* SA_RESTORER, as the kernel has it */
 #define SIGNALS	 64
 
@@ -156,8 +156,10 @@ static bool is_on_stack(uintptr_t start, struct way way)
  * It may have interrupted malloc(), which pthread_create() would wait for, for
  * ever. A handler blocks its own signal, and the address that it returns to is
  * on the stack: a blocked signal alone says nothing, as many threads block some
- * that others handle. One that does not block its own (SA_NODEFER) is not seen;
- * what an earlier one left on the stack may be, which costs the threads.
+ * that others handle. The action may have been reset (SA_RESETHAND, or by the
+ * handler); then the kernel keeps the restorer, where there are any (x86-64).
+ * One that does not block its own (SA_NODEFER) is not seen; what an earlier one
+ * left on the stack may be, which costs the threads.
  */
 __attribute__((noinline)) bool in_handler(void)
 {
@@ -173,7 +175,7 @@ __attribute__((noinline)) bool in_handler(void)
 	for (number = 1; number <= SIGNALS; number++) {
 		if (!(blocked >> (number - 1) & 1) ||
 		    syscall(SYS_rt_sigaction, number, NULL, &action, 8UL) ||
-		    action.handler <= 1)
+		    (action.handler <= 1 && !(action.flags & RESTORER)))
 			continue;
 		way = way_back(&action);
 		if (way.from != before && is_on_stack(start, way))

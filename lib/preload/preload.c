@@ -98,6 +98,24 @@ static long faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
+/* What is there is locked already, or has to be walked once more. */
+static bool is_there(uintptr_t page)
+{
+	unsigned char there;
+
+	return mincore((void *)page, 1, &there) || there & 1;
+}
+
+/* Whether the kernel has populated a mapping already: faults alone may be
+ * others'. */
+static bool is_populated(const char *at, size_t len, long before)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return faults() != before &&
+	       is_there((uintptr_t)at + ((len - 1) & -page));
+}
+
 /*
  * MAP_POPULATE writes to private writable mappings, reads other readable ones,
  * and does not report failure. MAP_NONBLOCK makes it do nothing. Locked or
@@ -117,7 +135,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 	/* by system call: this function replaces the library's */
 	p = (void *)syscall(SYS_mmap, addr, len, prot,
 			    ours ? flags & ~MAP_POPULATE : flags, fd, at);
-	if (p == MAP_FAILED || !ours || faults() != before ||
+	if (p == MAP_FAILED || !ours || is_populated(p, len, before) ||
 	    populate(p, len, write ? 0 : BMM_READ))
 		return p;
 	kept = errno; /* let the kernel do what it can */
@@ -139,14 +157,6 @@ int madvise(void *addr, size_t len, int advice)
 	    populate(addr, len, write ? 0 : BMM_READ))
 		return 0;
 	return (int)syscall(SYS_madvise, addr, len, advice);
-}
-
-/* What is there is locked already, or has to be walked once more. */
-static bool is_there(uintptr_t page)
-{
-	unsigned char there;
-
-	return mincore((void *)page, 1, &there) || there & 1;
 }
 
 /* Whether a piece has huge pages, and had none yet: it took a fault or two. */

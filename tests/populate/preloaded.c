@@ -291,17 +291,31 @@ static void map_in_handler(int number)
 	handled++;
 }
 
-/* Interrupts malloc(), sooner or later, with its lock held. */
-static void interrupted(void)
+/* Far below the kernel's frame. */
+static void map_deep_in_handler(int number)
 {
-	struct sigaction action = { .sa_handler = map_in_handler };
-	struct itimerval often = { { 0, 100000 }, { 0, 100000 } };
+	volatile char room[256 << 10];
+
+	room[0] = room[sizeof(room) - 1] = 0;
+	map_in_handler(number);
+	room[1] = 0;
+}
+
+/* Interrupts malloc(), sooner or later, with its lock held. */
+static void interrupted(void (*handler)(int), int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+	struct itimerval once = { { 0, 0 }, { 0, 100000 } };
+	int armed = -1;
 	void *piece[64] = { NULL };
 	unsigned int random = 1, i;
 
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
 	while (handled < 12) {
+		if (armed != handled) {
+			armed = handled;
+			sigaction(SIGALRM, &action, NULL);
+			setitimer(ITIMER_REAL, &once, NULL);
+		}
 		random = random * 1103515245 + 12345;
 		i = random >> 8 & 63;
 		free(piece[i]);
@@ -335,7 +349,11 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "thread"))
 		on_a_thread();
 	else if (!strcmp(what, "interrupted"))
-		interrupted();
+		interrupted(map_in_handler, 0);
+	else if (!strcmp(what, "interrupted-once"))
+		interrupted(map_in_handler, SA_RESETHAND);
+	else if (!strcmp(what, "interrupted-deep"))
+		interrupted(map_deep_in_handler, 0);
 	else
 		for (len = 8 * MIB; len <= 96 * MIB; len *= 12) {
 			maps(len);

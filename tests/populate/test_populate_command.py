@@ -296,7 +296,7 @@ def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
 def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
     with (
         pytest.raises(BulkmmError, match="File exists"),
-        target.file(shm / "f", MIB),
+        target.file(shm / "f", MIB, None),
     ):
         (shm / "f").write_text("another")
     assert (shm / "f").read_text() == "another"

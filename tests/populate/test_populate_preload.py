@@ -109,9 +109,10 @@ def test_a_thread_is_served_with_little_stack_and_if_cancelled() -> None:
     assert run(PROGRAM, "thread", preload=True) == "thread: 0\n"
 
 
-def test_a_signal_handler_that_interrupts_malloc_may_map() -> None:
+@pytest.mark.parametrize("handler", ["", "-once", "-deep"])
+def test_a_signal_handler_that_interrupts_malloc_may_map(handler: str) -> None:
     """Starting a thread there would wait for malloc()'s lock for ever."""
-    assert run(PROGRAM, "interrupted", preload=True) == "done\n"
+    assert run(PROGRAM, f"interrupted{handler}", preload=True) == "done\n"
 
 
 def test_errno_stays_where_the_kernel_is_too_old() -> None:
