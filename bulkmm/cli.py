@@ -135,7 +135,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, ModuleNotFoundError):
         from bulkmm import libraries
 
-        if libraries.known(name := str(error.name)):
+        if libraries.is_optional(name := str(error.name)):
             error = BulkmmError(f"{name} is not installed: {libraries.remedy(name)}")
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else Exit.OK

@@ -14,10 +14,11 @@ SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESULTS = ("msgspec", "numpy", "scipy")
 GROUPS = (RESULTS, ("rich",), ("jinja2", "matplotlib"))
 LEAST = {"scipy": SCIPY}
-OLDER = "Debian 12 lacks some: install.md, Results on Debian 12"
+PAGE = "/usr/share/doc/bulkmm/install.md.gz"  # in the package
+OLDER = f"Debian 12 lacks some: {PAGE}, Results on Debian 12"
 
 
-def known(name: str) -> bool:
+def is_optional(name: str) -> bool:
     """Return whether a module is of such a library."""
     return any(name in group for group in GROUPS)
 
@@ -34,6 +35,6 @@ def remedy(name: str) -> str:
 
 def _managed() -> bool:
     """Return whether packages of the system are the only way."""
-    own = sys.prefix != sys.base_prefix  # a virtual environment
+    in_venv = sys.prefix != sys.base_prefix
     mark = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
-    return not own and mark.exists()
+    return not in_venv and mark.exists()

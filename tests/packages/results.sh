@@ -4,4 +4,4 @@
 # asked for a result, and whether the page that it names is there.
 dpkg --force-depends -i /bulkmm.deb
 bulkmm show /result.json 2>/out/remedy
-zgrep '^## ' /usr/share/doc/bulkmm/install.md* >/out/headings
+zgrep '^## ' "$(grep -o '/usr/share/doc/[^,]*' /out/remedy)" >/out/headings
