@@ -83,7 +83,7 @@ def _not_ready(pool: Pool) -> Iterator[str]:
         on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
         yield (
-            f"{left} of {free} free {named(pool.page)} pages are cleared when "
+            f"at least {left} of {free} free {named(pool.page)} pages are cleared when "
             f"a program takes them: {remedy}bulkmm pool zero"
         )
 

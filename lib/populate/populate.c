@@ -270,7 +270,9 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  * option of a newer version; nothing was done. Else as MADV_POPULATE_WRITE,
  * told apart by the report's cause: ENOMEM, EFAULT, EINVAL, EHWPOISON.
  * ECANCELED: @progress cancelled. EPERM, EINVAL with the cause BMM_CAUSE_NODE:
- * the node cannot be chosen. EOPNOTSUPP: BMM_READ before Linux 5.14. ECHILD:
+ * the node cannot be chosen. EOPNOTSUPP: BMM_READ before Linux 5.14, or a
+ * filter of system calls (causes BMM_CAUSE_KERNEL, BMM_CAUSE_FILTER). EPERM,
+ * ENOSYS with BMM_CAUSE_FILTER: a filter forbids both ways to populate. ECHILD:
  * this is the child of a fork() in @progress.
  */
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
