@@ -15,7 +15,7 @@ from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError, InterruptedWorkError
 from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
-from bulkmm.pool.spread import even, to_grow
+from bulkmm.pool.spread import even_shares, to_grow
 from bulkmm.size import MIB
 
 RUN = "/run/bulkmm"
@@ -136,7 +136,7 @@ def _make_up(wanted: Mapping[Pool, int], before: Mapping[Pool, int]) -> None:
         lack = sum(goal.values()) - sum(part.persistent() for part in wanted)
         if lack <= 0:
             break
-        for part, pages in even(lack, dict.fromkeys(takers, lack)).items():
+        for part, pages in even_shares(lack, dict.fromkeys(takers, lack)).items():
             most = part.persistent() + pages
             if pages:
                 part.set_persistent(most)

@@ -182,10 +182,10 @@ def known(root: Root) -> dict[tuple[int, int], int]:
 
 def cpus(root: Root, node: int) -> set[int]:
     """Return the CPUs of a node."""
-    return listed(root.read(f"{NODES}/node{node}/cpulist") or "")
+    return parse_list(root.read(f"{NODES}/node{node}/cpulist") or "")
 
 
-def listed(text: str) -> set[int]:
+def parse_list(text: str) -> set[int]:
     """Return the numbers of a list such as 0-3,8."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):

@@ -47,14 +47,14 @@ class PoolChange(Record):
 class NodeZeroed:
     """A node's free pages, and how many of them at most are known to be zero.
 
-    whole: every free page has been tried.
+    tried_all: every free page has been tried.
     """
 
     page_bytes: int
     node: int
     free: int
     zeroed: int
-    whole: bool
+    tried_all: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,9 @@ def zero(args: argparse.Namespace) -> int:
         after = f"interrupted after {done} pages, which are known to be zero"
         raise InterruptedWorkError(after) from error
     nodes = [
-        NodeZeroed(part.page, part.node, part.free(), part.zeroed(), part in work.whole)
+        NodeZeroed(
+            part.page, part.node, part.free(), part.zeroed(), part in work.tried_all
+        )
         for part in parts
     ]
     seconds = time.monotonic() - began
@@ -218,15 +220,16 @@ def zero(args: argparse.Namespace) -> int:
     said += [_state(node) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
     record.tell(said, as_json=args.json)
-    left = any(node.free and not node.whole for node in nodes)
+    left = any(node.free and not node.tried_all for node in nodes)
     return Exit.VERDICT if left else Exit.OK
 
 
 def _state(node: NodeZeroed) -> str:
     pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
-    if node.whole:
-        return f"node {node.node}: all {pages} were tried: those that were fit are zero"
-    return f"node {node.node}: {pages}, some are left: others need them"
+    if node.tried_all:
+        tried = f"all {pages} were tried"
+        return f"node {node.node}: {tried}; those that can be used are zero"
+    return f"node {node.node}: {pages}; some are left because others need them"
 
 
 def _margin(text: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import NODES, Pool, listed, meminfo
+from bulkmm.pool.pools import NODES, Pool, meminfo, parse_list
 from bulkmm.size import named
 
 # in meminfo: memory that is free, or reclaimed first
@@ -21,7 +21,7 @@ ORDERS = 11  # in the allocator's lists, if the kernel does not tell
 T = TypeVar("T", bound=Hashable)
 
 
-def even(pages: int, rooms: Mapping[T, int]) -> dict[T, int]:
+def even_shares(pages: int, rooms: Mapping[T, int]) -> dict[T, int]:
     """Return even shares; what has no room for its share leaves it to the others."""
     shares = dict.fromkeys(rooms, 0)
     # the smallest rooms first; of equal ones, the first node gets what is left over
@@ -40,19 +40,19 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
     parts = [part for part in _parts(pool, node) if not _only_movable(part)]
     if not parts:
         where = "all memory" if node is None else f"node {node}: all its memory"
-        told = pool.root.read(MOVABLE) is not None
+        has_sysctl = pool.root.read(MOVABLE) is not None
         remedy = "bring some online by online_kernel"
-        if told:
+        if has_sysctl:
             remedy = "sysctl vm.movable_gigantic_pages=1 allows it"
         raise BulkmmError(
             f"{where} was brought online as movable, and the kernel takes no pages of "
             f"{named(pool.page)} from that: {remedy}"
         )
     available = {part: _room(part, *AVAILABLE) for part in parts}
-    shares = even(pages, available)
-    more = {part: max(_room(part, "MemTotal") - shares[part], 0) for part in parts}
-    more = even(pages - sum(shares.values()), more)
-    return _taking({part: shares[part] + more[part] for part in parts})
+    shares = even_shares(pages, available)
+    rooms = {part: max(_room(part, "MemTotal") - shares[part], 0) for part in parts}
+    extra = even_shares(pages - sum(shares.values()), rooms)
+    return _taking({part: shares[part] + extra[part] for part in parts})
 
 
 def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
@@ -63,7 +63,7 @@ def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int
     parts = _parts(pool, node)
     if node is not None:
         return dict.fromkeys(parts, pages)
-    return _taking(even(pages, {part: part.free() for part in parts}))
+    return _taking(even_shares(pages, {part: part.free() for part in parts}))
 
 
 def _parts(pool: Pool, node: int | None) -> list[Pool]:
@@ -94,4 +94,4 @@ def _only_movable(part: Pool) -> bool:
     rows = map(str.split, part.root.lines("/proc/buddyinfo"))
     orders = max((len(row) - 4 for row in rows), default=ORDERS)
     gigantic = part.page > mmap.PAGESIZE << (orders - 1)
-    return gigantic and part.node not in listed(normal)
+    return gigantic and part.node not in parse_list(normal)

@@ -32,9 +32,8 @@ from bulkmm.size import KIB
 PREZERO = f"{HOME}/prezero"
 PORTION = 64 << 20  # bytes, or a page: how long Ctrl-C waits for a thread
 TICK = 0.5  # seconds between two looks at a pool
-PASSED = (
-    8  # known pages in a row, after which a write fails (module/prezero.c: SKIPPED)
-)
+# after so many known pages a write fails (module/prezero_fill.c: SKIPPED)
+KNOWN_IN_A_ROW = 8
 ROUND = 1200  # ticks in which a watch tries every free page once
 SHARE = 10  # a thread that shares its CPU takes this part of it
 DONE, BUSY = errno.EEXIST, errno.EAGAIN  # these are known; others need them
@@ -69,14 +68,14 @@ def check(root: Root) -> None:
 class Zeroer:
     """Threads that zero the free pages of nodes, but for a margin of their pages.
 
-    ``whole`` has the parts of which a thread has tried all free pages.
+    ``tried_all`` has the parts of which a thread has tried all free pages.
     """
 
     parts: Sequence[Pool]
     margin: float
     watch: bool
     stop: Event = field(default_factory=Event)
-    whole: set[Pool] = field(default_factory=set)
+    tried_all: set[Pool] = field(default_factory=set)
 
     def run(self, threads: int, progress: Callable[[int, int], None]) -> None:
         """Zero until all are known, or for ever; raise what stopped a thread."""
@@ -110,7 +109,8 @@ class Zeroer:
         Once, all free pages are tried; a watch tries some, and others at its next tick.
         """
         passed, ticks = 0, ROUND if self.watch else 1
-        while not self.stop.is_set() and passed * PASSED * ticks <= part.free() > 0:
+        pages = KNOWN_IN_A_ROW * ticks
+        while not self.stop.is_set() and passed * pages <= part.free() > 0:
             wall, cpu = time.monotonic(), time.thread_time()
             code = self._write(part)
             self._rest(time.monotonic() - wall, time.thread_time() - cpu)
@@ -118,7 +118,7 @@ class Zeroer:
                 return
             passed = passed + 1 if code == DONE else 0
         if passed:
-            self.whole.add(part)
+            self.tried_all.add(part)
 
     def _write(self, part: Pool) -> int:
         """Have a portion zeroed; return 0, or why none was."""

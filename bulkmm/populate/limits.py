@@ -58,10 +58,10 @@ class Group:
         text = self.root.read(f"{self.path}/{name}")
         return NO_LIMIT if text == "max" else int(text) if text else None
 
-    def left(self, limit: str, used: str) -> int:
+    def left(self, limit_name: str, used_name: str) -> int:
         """Return what a limit leaves."""
-        most = self.number(limit)
-        return NO_LIMIT if most is None else most - (self.number(used) or 0)
+        limit = self.number(limit_name)
+        return NO_LIMIT if limit is None else limit - (self.number(used_name) or 0)
 
 
 def memory(root: Root) -> Iterator[Limit]:
