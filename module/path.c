@@ -19,6 +19,7 @@
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 
+#include "compat/compat.h"
 #include "faults.h"
 #include "path.h"
 

@@ -31,7 +31,8 @@ TESTS_TOO = ("selftest/vmap_symbols.o",)
 INDIRECT = {
     "path_on": 1,  # path->prepare()
     "path_prepare": 1,
-    "bmm_path_set_mode": 1,  # path->live()
+    "bmm_path_set_mode": 1,  # path->stop()
+    "path_off_work": 1,  # path->live()
     "bmm_path_exit": 1,
     "bmm_hook_attach": 1,  # hook->try()
 }
