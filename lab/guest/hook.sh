@@ -115,7 +115,9 @@ case_off_detaches() {
 	check "on again is taken" write "$MEMMAP/mode" on
 	comes_up "on again" 1
 	check "all off" write "$BULKMM/off" 1
-	check "all off: bad word is refused" refused write "$BULKMM/off" x
+	for word in x y on 0; do
+		check "all off: '$word' is refused" refused write "$BULKMM/off" "$word"
+	done
 	check "off: the module can go" rmmod bulkmm
 }
 
