@@ -99,9 +99,10 @@ static void path_set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 	bool lent = path_lent(path), on;
+	int mode = READ_ONCE(path->mode);
 
 	bmm_for_each_hook(hook, path) {
-		on = lent || (path->mode && path->mode >= hook->first_mode);
+		on = lent || (mode && mode >= hook->first_mode);
 		WRITE_ONCE(*hook->threshold, on ? hook->on_from : BMM_HOOK_PASS);
 	}
 	if (path->with)

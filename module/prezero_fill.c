@@ -108,7 +108,7 @@ static void fill_drop(struct folio *folio, bool next)
  * taken. On which node somebody needs what is reserved nobody knows; with a
  * policy that binds it may be this one for all, and a page that is missing
  * there is a SIGBUS. Where surplus pages are in use, the next page that is
- * freed leaves the pool (free_huge_folio()), and it is not to be one of ours.
+ * freed leaves the pool (free_huge_folio()), so none is taken there.
  */
 static bool fill_allowed(const struct fill *fill, unsigned long taken)
 {

@@ -337,8 +337,9 @@ int bmm_layout_check(const char *path, const char **at_fault)
 	for (i = 0; !err && i < ARRAY_SIZE(members); i++) {
 		if (strcmp(members[i].path, path))
 			continue;
-		*at_fault = members[i].name;
 		err = btf_open() ?: btf_check_member(&members[i]);
+		if (err == -EUCLEAN)
+			*at_fault = members[i].name;
 	}
 	return err;
 }

@@ -60,8 +60,9 @@ class Kernel:
         packed = self.root.at(PACKED_CONFIG)
         if packed.exists():
             import gzip
+            import zlib
 
-            with suppress(OSError, EOFError, ValueError):
+            with suppress(OSError, EOFError, ValueError, zlib.error):
                 yield gzip.decompress(packed.read_bytes()).decode()
 
     def option(self, name: str) -> bool | None:

@@ -89,10 +89,13 @@ def grow(
     jobs: int,
     note: Path,
     progress: Progress,
+    *,
+    make_up: bool = True,
 ) -> list[NodeChange]:
     """Add pages to nodes, with so many processes on each (0: one per CPU).
 
-    An exception leaves the pool as it was.
+    Others get what a node lacks, unless that is not wanted. An exception leaves the
+    pool as it was.
     """
     before = {part: part.persistent() for part in wanted}
     surplus = pool.read("surplus_hugepages")
@@ -111,12 +114,14 @@ def grow(
                     pool.set_persistent(pool.persistent() + made)
                 for part, pages in wanted.items():
                     part.set_persistent(before[part] + pages)
-                _make_up(wanted, before)
+                if make_up:
+                    _make_up(wanted, before)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
             for part, pages in before.items():
-                part.set_persistent(pages)
+                with suppress(OSError):  # its memory may have gone
+                    part.set_persistent(pages)
             if isinstance(error, KeyboardInterrupt):
                 said = f"interrupted with {had} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{said}: the pool is as it was") from error
@@ -151,7 +156,8 @@ def lent(pool: Pool, pages: int) -> Iterator[None]:
     with undisturbed() as interruptible, alone(pool) as note:
         before = {part.node: (part.persistent(), n) for part, n in wanted.items()}
         with _noted(note, pool, lent=before):
-            grow(pool, wanted, 0, note, lambda _: None)
+            # the note has what each node is to give back
+            grow(pool, wanted, 0, note, lambda _: None, make_up=False)
             with interruptible():
                 yield
 

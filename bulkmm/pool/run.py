@@ -22,7 +22,6 @@ from bulkmm.pool.pools import (
     PoolRecord,
     Pools,
     compact,
-    meminfo,
     nodes,
     sizes,
 )
@@ -101,11 +100,11 @@ def grow(args: argparse.Namespace) -> int:
     pool, pages = _wanted(args)
     wanted = spread.to_grow(pool, pages, args.node)
     if sum(wanted.values()) < pages:
-        parts = pool.parts(args.node)
-        total = sum(meminfo(pool.root, part.node, "MemTotal") for part in parts)
-        has = "the nodes have" if args.node is None else f"node {args.node} has"
+        total = sum(wanted.values()) * pool.page
+        nodes_can = "the nodes" if args.node is None else f"node {args.node}"
         asked = f"--size {args.size}: {pages * pool.page // size.MIB} MiB"
-        raise UsageError(f"{asked}; {has} {total // size.MIB} MiB in all")
+        limit = f"{total // size.MIB} MiB at most"
+        raise UsageError(f"{asked}; {nodes_can} can give {limit}")
 
     def grown(note: Path) -> list[NodeChange]:
         for part in wanted if args.compact else ():

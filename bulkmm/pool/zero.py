@@ -93,7 +93,8 @@ class Zeroer:
                 self.stop.set()
 
     def _thread(self, usual: set[int]) -> None:
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        with suppress(OSError):  # of no other policy without a right to it
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while True:
             for part in self.parts:
                 here = cpus(part.root, part.node) & usual

@@ -69,8 +69,8 @@ def memory(root: Root) -> Iterator[Limit]:
     free = dict(re.findall(r"(\w+): +(\d+) kB", root.read("/proc/meminfo") or ""))
     swap = int(free.get("SwapFree", 0)) * KIB
     yield NONE
-    if "MemAvailable" in free:
-        yield Limit("the machine", int(free["MemAvailable"]) * KIB + swap)
+    if "MemTotal" in free:  # what is available is an estimate
+        yield Limit("the machine", int(free["MemTotal"]) * KIB + swap)
     for group in _groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
         caches = _reclaimable(group, prefix)
@@ -79,7 +79,7 @@ def memory(root: Root) -> Iterator[Limit]:
         if group.version == 1:  # of memory and swap together
             room = min(room + swap, swapped + caches)
         else:
-            room += min(swap, swapped)
+            room += max(min(swap, swapped), 0)  # its limit may be below what is used
         yield Limit(f"{group.path}/{limit}", room)
 
 

@@ -140,7 +140,7 @@ static void jump(char **word)
 /* KIB: the PFNs of hugetlb pages of this size that nobody maps */
 static void free_pages(char **word)
 {
-	uint64_t step = number(word[0]) * 1024 / SMALL, pfn, flags, maps;
+	uint64_t step = number(word[0]) * 1024 / SMALL, pfn, flags, next, maps;
 	uint64_t wanted = 1UL << KPF_HUGE | 1UL << KPF_COMPOUND_HEAD;
 	int flags_fd = opened("/proc/kpageflags", O_RDONLY);
 	int maps_fd = opened("/proc/kpagecount", O_RDONLY);
@@ -148,7 +148,9 @@ static void free_pages(char **word)
 	for (pfn = 0; pread(flags_fd, &flags, 8, (off_t)pfn * 8) == 8 &&
 		      pread(maps_fd, &maps, 8, (off_t)pfn * 8) == 8;
 	     pfn += step)
-		if ((flags & wanted) == wanted && !maps)
+		if ((flags & wanted) == wanted && !maps &&
+		    pread(flags_fd, &next, 8, (off_t)(pfn + step) * 8) == 8 &&
+		    !(next & 1UL << KPF_COMPOUND_TAIL)) /* it ends there */
 			printf("%lu\n", pfn);
 }
 

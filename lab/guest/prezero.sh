@@ -245,6 +245,11 @@ case_switched() {
 	must_write "$PREZERO/mode" on
 }
 
+# the path serves nothing, whatever its mode says
+is_off() {
+	matches "$(bmmguest write "$PREZERO/zero" "2048 0 1 0" 2>&1)" "No such device"
+}
+
 # while somebody else holds the lock of paths, off takes effect at once, and a signal
 # ends its wait; the rest is done behind it
 case_off_behind() {
@@ -255,15 +260,18 @@ case_off_behind() {
 	await reads "$VMAP/mode" "off [pte] block"
 	write "$PREZERO/mode" off &
 	writer=$!
-	await refused write "$PREZERO/zero" "2048 0 1 0"
+	check "off behind another: at once" await is_off
 	before=$(stat_of prezero hits)
 	must bmmfault -n 4 -b 4 hugetlb 2048 write-first
 	check "off behind another: zero" matches "$SAID" " wrong=0 "
 	check "off behind another: nothing is served" \
 		[ "$(stat_of prezero hits)" = "$before" ]
+	late=$(dmesg | grep -c "still detaching")
 	kill $writer
 	wait $writer
-	check "off behind another: a signal ends the wait" kill -0 $holder
+	check "off behind another: a signal ends the wait" \
+		[ "$(dmesg | grep -c "still detaching")" = "$late" ]
+	check "off behind another: the other has the lock" kill -0 $holder
 	check "off behind another: it is still on" \
 		grep -q "^0 enqueue_hugetlb_folio" "$PREZERO/hook"
 	echo none >"$PARAMETERS/fault"
@@ -271,7 +279,7 @@ case_off_behind() {
 	check "off behind another: off" await reads "$PREZERO/mode" "[off] on"
 	settle
 	check "off behind another: no hook is left" \
-		refused grep -q "^0 " "$PREZERO/hook"
+		await refused grep -q "^0 " "$PREZERO/hook"
 	must_write "$VMAP/mode" off
 	must_write "$PREZERO/mode" on
 }

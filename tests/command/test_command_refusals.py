@@ -44,8 +44,8 @@ pool grow --page 2M --size 3M        | 2 | --size 3M is not a multiple of 2M
 pool grow --page 2M --size 2M --node 7 | 2 | --node 7: there are nodes 0
 pool grow --page 2M --size 2M --node 2 | 2 | --node 2 has no memory
 pool grow --page 2M --size 2M --jobs 0 | 2 | --jobs: 0: give 1 to 1024, or auto
-pool grow --page 2M --size 16G       | 2 | 16384 MiB; the nodes have 8192 MiB in
-pool grow --page 2M --size 8G --node 1 | 2 | 8192 MiB; node 1 has 4096 MiB in all
+pool grow --page 2M --size 16G       | 2 | 16384 MiB; the nodes can give 8192 MiB at
+pool grow --page 2M --size 8G --node 1 | 2 | 8192 MiB; node 1 can give 4096 MiB at most
 pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are neither
 pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
 lab rum                              | 2 | unknown ACTION rum: did you mean run?

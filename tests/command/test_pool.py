@@ -17,7 +17,7 @@ from rootlib import alone_with_the_pool
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
-from bulkmm.pool import reserve
+from bulkmm.pool import grow, reserve
 from bulkmm.pool.pools import TOTAL, Pool
 
 MIB = 1 << 20
@@ -125,6 +125,25 @@ def test_others_make_up_for_a_node_that_gives_less(
     first, second = done.out.splitlines()
     assert first == "node 0: +7 pages of 2M"
     assert second.startswith("node 1: +3 pages of 2M, +5 were asked for: 4096 MiB are")
+
+
+def test_what_was_lent_is_given_back_where_a_node_gave_less(
+    kernel: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Pool.write
+
+    def limited(self: Pool, name: str, value: int) -> None:
+        least = 7 if name == TOTAL and self.node == 1 else value
+        write(self, name, min(value, least))
+
+    monkeypatch.setattr(Pool, "write", limited)
+    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
+    held = Pool(Root(kernel.root), 2 * MIB)
+    with grow.lent(held, 10):
+        assert [part.persistent() for part in held.parts()] == [15, 7]
+    assert next(iter(held.parts())).persistent() == 10
 
 
 def test_what_others_add_meanwhile_stays(

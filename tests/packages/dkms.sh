@@ -9,14 +9,14 @@ set -e
 # options; the kernel's build makes an empty module
 install_headers() {
 	top=/tmp/$1 build=/tmp/$1/usr/lib/modules/$1/build
-	mkdir -p "$build/include" "$top/usr/lib/modules/$1/kernel" "$top/DEBIAN"
+	mkdir -p "$build/include/config" "$top/usr/lib/modules/$1/kernel" "$top/DEBIAN"
 	touch "$top/usr/lib/modules/$1/kernel/any.ko" # without any, a kernel counts as gone
 	cat >"$build/Makefile" <<-\END
 		modules: ; : | gcc -x c -c -o $(M)/bulkmm.ko -
 	END
 	release=$1
 	shift
-	printf 'CONFIG_%s\n' MODULES=y X86_64=y "$@" >"$build/.config"
+	printf 'CONFIG_%s\n' MODULES=y X86_64=y "$@" >"$build/$config"
 	cat >"$top/DEBIAN/control" <<-END
 		Package: linux-headers-$release
 		Version: 1
@@ -36,6 +36,7 @@ install_headers() {
 	echo "$release ${state% } ${module:-none}" >>/out/packages
 }
 
+config=.config
 needed="DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y HUGETLB_PAGE=y ZONE_DEVICE=y"
 # shellcheck disable=SC2086 # these are words
 {
@@ -47,6 +48,8 @@ needed="DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y HUGETLB_PAGE=y ZONE_DEVICE=y"
 	install_headers 5.10.0 $needed
 	install_headers 6.6.0 ${needed% *}
 	install_headers 6.7.0 $needed CC_IS_CLANG=y CFI_CLANG=y
+	config=include/config/auto.conf # as packed by the kernel's own make bindeb-pkg
+	install_headers 6.18.0 ${needed% *}
 	install_headers 7.3.0 $needed
 }
 

@@ -254,7 +254,7 @@ def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
 def test_limits_of_version_2(tmp_path: Path) -> None:
     """Of a container's own view, and of a cgroup two levels below the mount."""
     fake = fakekernel.Fake(tmp_path)
-    fake.write("/proc/meminfo", "MemAvailable: 9000000 kB\nSwapFree: 2048 kB")
+    fake.write("/proc/meminfo", "MemTotal: 9000000 kB\nSwapFree: 2048 kB")
     fake.write("/proc/self/cgroup", "0::/a/b/c")
     mount = "31 23 0:28 /a /sys/fs/my\\040groups rw - cgroup2 cgroup2 rw"
     fake.write("/proc/self/mountinfo", mount)
@@ -272,6 +272,10 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     fake.write(f"{home}/hugetlb.1GB.rsvd.current", str(1 << 30))
     root = Root(tmp_path)
     memory = limits.Limit(f"{home}/b/memory.max", 14 * MIB)
+    assert limits.tightest(root, 4096) == memory
+    fake.write(f"{home}/b/memory.swap.max", "0")
+    fake.write(f"{home}/b/memory.swap.current", str(9 * MIB))
+    memory = limits.Limit(f"{home}/b/memory.max", 13 * MIB)
     assert limits.tightest(root, 4096) == memory
     huge = limits.Limit(f"{home}/hugetlb.1GB.rsvd.max", 2 << 30)
     assert limits.tightest(root, 1 << 30) == huge
