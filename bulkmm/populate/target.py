@@ -103,7 +103,9 @@ def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
         try:
             yield _opened(path, fd, before, size, node)
         except BaseException:
-            if stat.S_ISREG(before.st_mode):
+            # another size is of somebody else, who may have stored something there
+            sizes = {before.st_size, size}
+            if stat.S_ISREG(before.st_mode) and os.fstat(fd).st_size in sizes:
                 os.ftruncate(fd, before.st_size)
             raise
 
@@ -121,7 +123,9 @@ def _new(path: Path, size: int | None) -> Iterator[Target]:
             try:
                 yield _opened(path, fd, os.fstat(fd), size, None)
             except BaseException:
-                path.unlink()
+                with suppress(OSError):  # it may be another file by now
+                    if os.path.samestat(os.fstat(fd), path.lstat()):
+                        path.unlink()
                 raise
         return
     with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:

@@ -288,6 +288,21 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     assert limits.tightest(root, 4096) == machine
 
 
+@pytest.mark.parametrize("size", [None, 3 * MIB])
+def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None:
+    path = shm / "f"
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.file(path, size, None), path.open("ab") as others:
+            others.write(b"more")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes()[-4:] == b"more"
+
+
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
     inside = ["sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"]
     said = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
