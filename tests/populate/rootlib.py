@@ -23,10 +23,19 @@ def needs_root() -> None:
 
 @contextmanager
 def alone_with_the_pool() -> Iterator[None]:
-    """Wait for other processes of these tests: the machine has one pool."""
+    """Wait for other processes of these tests: the machine has one pool.
+
+    A test that fails leaves it as it was, or the next ones would find it larger.
+    """
     with (Path(tempfile.gettempdir()) / "bulkmm-test-pool.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        before = POOL.read_text()
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                POOL.write_text(before)
+            raise
 
 
 @contextmanager
