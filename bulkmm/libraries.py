@@ -27,8 +27,8 @@ def remedy(name: str) -> str:
     """Return how to install a library, and those that are used with it."""
     (group,) = (group for group in GROUPS if name in group)
     if _managed():
-        said = f"apt install {' '.join(f'python3-{one}' for one in group)}"
-        return f"{said} ({OLDER})" if group == RESULTS else said
+        remedy = f"apt install {' '.join(f'python3-{one}' for one in group)}"
+        return f"{remedy} ({OLDER})" if group == RESULTS else remedy
     needed = [f"{one}>={LEAST[one]}" if one in LEAST else one for one in group]
     return shlex.join([sys.executable, "-m", "pip", "install", *needed])
 

@@ -205,7 +205,7 @@ static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute known_file = __ATTR_RO(known);
 
-/* "KIB NODE PAGES FLOOR": see prezero_fill(). */
+/* "KIB NODE PAGES FLOOR": see bmm_filler_run(). */
 static ssize_t zero_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t len)
 {

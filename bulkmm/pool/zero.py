@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Zero free pages of a pool ahead of use, so that path prezero can vouch for them.
 
-A thread of ours does it inside a write to the module (module/prezero.c): one page
-at a time, on the page's node. It holds that page until it is zero, so it must get
+A thread of ours does it inside a write to the module (module/prezero_fill.c): one
+page at a time, on the page's node. It holds that page until it is zero, so it must get
 a CPU: at idle priority a page of 1 GiB was gone for minutes on a busy node. A thread
 that has to share its CPU rests after each portion instead. A thread that ends, in
 whatever way, leaves nothing behind.

@@ -137,9 +137,9 @@ def _below(path: str, top: str) -> str:
 
     Outside its name space it begins with ``..`` (cgroup_namespaces(7)).
     """
-    there = PurePosixPath(path)
-    inside = there.is_relative_to(top) and ".." not in there.parts
-    return str(there.relative_to(top)) if inside else "."
+    place = PurePosixPath(path)
+    inside = place.is_relative_to(top) and ".." not in place.parts
+    return str(place.relative_to(top)) if inside else "."
 
 
 def _upwards(mount: str, below: str) -> Iterator[str]:

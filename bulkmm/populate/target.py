@@ -57,9 +57,9 @@ def _pool(page: int, size: int) -> str:
     if page not in sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
     spare = Pool(root, page).spare()
-    said = f"its pool has {spare} pages of {page >> 20} MiB to spare"
+    spares = f"its pool has {spare} pages of {page >> 20} MiB to spare"
     more = f"; more by bulkmm pool grow --page {named(page)}"
-    return said + more * (spare * page < size)
+    return spares + more * (spare * page < size)
 
 
 @contextmanager
