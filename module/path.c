@@ -174,10 +174,12 @@ static int path_wait_settled(struct bmm_path *path)
 	long left = wait_event_interruptible_timeout(settled,
 						     !path_detaching(path),
 						     patience * HZ);
-	struct bmm_path *late = path_detaching(path);
+	struct bmm_path *late;
 
-	if (left < 0)
-		return left;
+	/* Settled counts, even if somebody has switched it again since. */
+	if (left)
+		return min(left, 0L);
+	late = path_detaching(path);
 	if (!late)
 		return 0;
 	pr_notice(
