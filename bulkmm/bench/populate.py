@@ -3,7 +3,8 @@
 
 A sample is a separate process with its own memory. QEMU is measured by the time
 until it answers with memory preallocated, less the time without, run in succession,
-with as many threads as ours.
+with as many threads as ours. Below 64 MiB a sample is the median of many calls, each
+for a mapping of its own, and only calls of one thread are compared.
 """
 
 import os
@@ -31,10 +32,12 @@ from bulkmm.results import Document
 from bulkmm.size import GIB, MIB, named
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
-BASE, AGAIN = "madvise", "madvise-again"
+BASE, AGAIN, RESIDENT = "madvise", "madvise-again", "resident-madvise"
 PROGRAM = "bmm-populate"
 HUGE = 2 * MIB
 POOL = Pool(Root(Path("/")), HUGE)
+FEW = 64 * MIB  # below, a sample is the median of many calls
+PAGE = 4096
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample
@@ -64,6 +67,8 @@ class Ways(Subject):
                     yield other, name
             if count != "1":
                 yield "bulkmm-1", name
+        if RESIDENT in held:
+            yield RESIDENT, "resident-1"
 
 
 WAYS = Ways(
@@ -114,8 +119,9 @@ def run(job: Job, seen: Seen | None = None) -> Document:
 
 def check(job: Job) -> None:
     """Reject what cannot be measured."""
-    if job.size % HUGE or job.size < 64 * MIB:
-        raise UsageError(f"{job.size} bytes: give whole 2 MiB, 64M or more")
+    least = HUGE if {"thp", "hugetlb"} & set(job.kinds) else PAGE
+    if job.size % least or job.size < least:
+        raise UsageError(f"{job.size} bytes: give whole pages of {named(least)}")
 
 
 def missing(size: int) -> int:
@@ -154,15 +160,20 @@ Way = tuple[str, "Callable[[str], Iterator[Event]]"]
 def arms(kind: str, job: Job) -> list[Way]:
     """Return the available ways by name."""
     counts = threads(quick=job.quick)
-    names = ["memset", BASE, AGAIN, "limit", "resident-1"]
-    names += ["map-populate"] if kind != "thp" else []
-    names += [f"bulkmm-{n}" for n in counts]
-    names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
+    few = job.size < FEW
+    names = [BASE, AGAIN, "resident-1"]
+    if few:
+        names += ["bulkmm-1", RESIDENT]
+    else:
+        names += ["memset", "limit"]
+        names += ["map-populate"] if kind != "thp" else []
+        names += [f"bulkmm-{n}" for n in counts]
+        names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
     found: list[Way] = [
         (name, partial(_own, kind=kind, size=job.size, way=name.removesuffix("-again")))
         for name in names
     ]
-    if start := _qemu():
+    if not few and (start := _qemu()):
         found += [
             (f"qemu-{n}", partial(_preallocated, start, kind, job.size, n))
             for n in counts

@@ -128,39 +128,12 @@ static int run_there(struct crew *crew)
 	return 0;
 }
 
-/*
- * A small range by the kernel's call alone: anything else costs more than it
- * could save, unless it is several slices and resident. False: that, or it
- * failed, and what follows finds out where and why; or the program wants more
- * than that call does.
- */
-static bool populate_at_once(struct crew *crew)
-{
-	size_t len = crew->end - crew->start;
-	uint64_t begun;
-
-	if (len >= SMALL || crew->options.progress || crew->on_node ||
-	    (len > SLICE_MAX && pages_cached(crew->start, crew->start + 1)))
-		return false;
-	begun = bmm_host_clock();
-	if (!pages_ask(crew->start, len, crew->options.flags & BMM_READ))
-		return false;
-	crew->report.ns = bmm_host_clock() - begun;
-	crew->report.reached = (void *)crew->end;
-	crew->report.done = len;
-	return true;
-}
-
 static int populate(struct crew *crew, struct bmm_report *report)
 {
 	size_t len = crew->end - crew->start;
 	struct pressure before = { 0 };
 	int error;
 
-	if (populate_at_once(crew)) {
-		report_give(report, &crew->report);
-		return 0;
-	}
 	if (crew->on_node && !nodes_online(crew->options.node))
 		return refuse(report, (void *)crew->start, -EINVAL,
 			      BMM_CAUSE_NODE);
@@ -197,6 +170,35 @@ static int clear(struct crew *crew, struct bmm_report *report)
 }
 
 /*
+ * A small range by the kernel's call alone: anything else costs more than it
+ * could save, unless it is several slices and resident. False: that, or it
+ * failed, and what follows finds out where and why; or the program wants more
+ * than that call does.
+ */
+static bool populate_at_once(uintptr_t start, uintptr_t end,
+			     const struct bmm_options *options,
+			     struct bmm_report *to)
+{
+	size_t len = end - start;
+	uint64_t begun;
+
+	if (len >= SMALL || options->progress || options->flags & BMM_ON_NODE ||
+	    (len > SLICE_MAX && pages_cached(start, start + 1)))
+		return false;
+	begun = to ? bmm_host_clock() : 0;
+	if (!pages_ask(start, len, options->flags & BMM_READ))
+		return false;
+	if (to)
+		report_give(to, &(struct bmm_report){
+					.reached = (void *)end,
+					.done = len,
+					.ns = bmm_host_clock() - begun,
+					.threads = 1,
+				});
+	return true;
+}
+
+/*
  * Whole pieces of @grain bytes, a power of two; @flags are those allowed.
  * Cancellation is disabled: other threads work on this one's behalf.
  */
@@ -213,13 +215,15 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 	if (!report_known(report))
 		return -EINVAL;
 	error = options_take(&taken, options);
-	if (!error && (taken.flags & ~flags || start % grain || end < start ||
-		       whole < end))
+	if (!error && (taken.flags & ~flags || start & (grain - 1) ||
+		       end < start || whole < end))
 		error = -EINVAL;
 	if (error)
 		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
 	if (!len)
 		return refuse(report, addr, 0, BMM_CAUSE_NONE);
+	if (what == populate && populate_at_once(start, whole, &taken, report))
+		return 0;
 	crew_init(&crew, start, whole, &taken);
 	crew.on_node = taken.flags & BMM_ON_NODE;
 	crew.mode = crew.on_node ? MODE_BIND : MODE_DEFAULT;

@@ -86,8 +86,8 @@ lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
 lab run vmap-order0 --arm on         | 2 | unknown --arm on:
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
 bench clear --backend=               | 2 | there are
-bench populate --size 3M             | 2 | 64M or more
-bench populate --size 65M            | 2 | whole 2 MiB
+bench populate --size 3M             | 2 | whole pages of 2M
+bench populate --size 6K --kind 4k   | 2 | whole pages of 4K
 bench kernel memmap --kernel ./nothing/vmlinuz | 3 | no such file
 worth --for 0                        | 2 |
 worth --for 1s -- true               | 2 |

@@ -49,6 +49,16 @@ def test_a_short_run(tmp_path: Path) -> None:
     assert "against madvise" in done.stdout
 
 
+def test_a_small_range(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    done = run("--size", "4K", "--kind", "memfd", "--processes", "2", "-o", str(file))
+    assert done.returncode == 0, done.stderr
+    found = Document.read(file)
+    pairs = {(r.base, r.variant) for r in found.ratios}
+    assert {("madvise", "bulkmm-1"), ("resident-madvise", "resident-1")} <= pairs
+    assert {r.bytes for r in found.results} == {4096}
+
+
 def test_what_does_not_verify_fails(tmp_path: Path) -> None:
     for name in ("bmm-bench", "bmm-populate"):
         program = tmp_path / name
