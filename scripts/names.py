@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Check names and commit titles against docs/contributing.md.
+
+A variable, argument, property or function is not named by a pronoun, an article or a
+participle alone, but for a comprehension's own; a public function of a module has a
+verb and a noun. A commit's title is "area: Verb in the imperative".
+
+Files that are still to be renamed are listed in scripts/names-left.txt, a line each: a
+file that is not there any more, or has no such name left, must leave the list.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT = ROOT / "scripts/names-left.txt"
+TITLES_SINCE = "2026-11-27T01:00:00Z"  # older titles stay as they are
+WORDS = """
+a an the all any both each either every here it its mine neither none one other others
+ours own same some such that theirs there these they this those what which who whom
+whose
+
+asked begun brought built called came caught chosen compared counted done drawn ended
+found given gone got had heard held judged kept known left listed lost made mapped meant
+measured named put ran refused said says seen sent served shown spent taken told went
+written
+"""
+VAGUE = {*WORDS.split()}
+# Verbs never begin like this, or with these words.
+NO_VERB = re.compile(
+    r"(a|an|the|all|any|both|each|every|it|its|no|not|one|some|such|that|these|this"
+    r"|those|what|when|where|which|who|whose|why|how|there|here|if|in|on|of|for|with)$"
+    r"|.*(ing|ed)$"
+)
+VERBS_ALL_THE_SAME = {"Bring", "Embed", "Exceed", "Feed", "Need", "Proceed", "String"}
+FUNCTIONS_OF_ONE_WORD = {"main"}
+
+
+def read_left() -> set[str]:
+    """Return the files that are still to be renamed."""
+    lines = LEFT.read_text().splitlines() if LEFT.exists() else []
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def list_files() -> list[str]:
+    """Return the Python files of the tree, tracked or new."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
+    output = subprocess.check_output(command, cwd=ROOT, text=True)
+    return [name for name in output.splitlines() if (ROOT / name).exists()]
+
+
+def bindings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and name of each binding outside of comprehensions."""
+    exempt = {
+        id(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in exempt:
+                yield node.lineno, name
+            case ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+
+
+def check_names(tree: ast.Module, *, test: bool) -> Iterator[str]:
+    """Yield the line, and what is wrong with a name, of each fault of a file."""
+    for line, name in bindings_of(tree):
+        if name.strip("_").lower() in VAGUE:
+            yield f"{line}: {name}: a pronoun, article or participle is no name"
+    for node in tree.body if not test else []:
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+            continue
+        if "_" not in node.name and node.name not in FUNCTIONS_OF_ONE_WORD:
+            yield f"{node.lineno}: {node.name}(): a public function is verb_noun()"
+
+
+def check_files() -> Iterator[str]:
+    """Yield the faults of all files, and of the list of those to be renamed."""
+    left, files = read_left(), list_files()
+    for name in files:
+        tree = ast.parse((ROOT / name).read_text())
+        faults = list(check_names(tree, test=name.startswith("tests/")))
+        if name not in left:
+            yield from (f"{name}:{fault}" for fault in faults)
+        elif not faults:
+            yield f"{LEFT.name}: {name} has no such name left: take it off the list"
+    yield from (f"{LEFT.name}: there is no {name}" for name in left - {*files})
+
+
+def is_imperative(title: str) -> bool:
+    """Tell whether a title is "area: Verb …", as far as lists of words tell."""
+    area = re.fullmatch(r"[\w./, +-]+: ([A-Z][a-z]+)\b.*", title)
+    word = area and area[1]
+    return bool(word) and (
+        word in VERBS_ALL_THE_SAME or not NO_VERB.match(str(word).lower())
+    )
+
+
+def check_titles() -> Iterator[str]:
+    """Yield the titles that break the rule; none where there is no history."""
+    since = f"--since={TITLES_SINCE}"
+    command = ["git", "log", "--no-merges", "--format=%h %s", since]
+    log = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    for line in log.stdout.splitlines():
+        commit, _, title = line.partition(" ")
+        if not is_imperative(title):
+            yield f"{commit}: {title}: a title is 'area: Verb in the imperative'"
+
+
+def main() -> int:
+    """Print each fault; return how the program ends."""
+    faults = [*check_files(), *check_titles()]
+    print(*faults, sep="\n", end="\n" if faults else "")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
