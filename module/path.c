@@ -154,16 +154,22 @@ static void path_detach_work(struct work_struct *work)
 
 /*
  * Returns a path that is still to be detached, or detaching: @path or what it
- * needs, or any if it is NULL.
+ * needs, or any if it is NULL. The last path first: what one needs comes before
+ * it in paths.def, and begins to detach before its own off_due is cleared.
  */
 static struct bmm_path *path_detaching(struct bmm_path *path)
 {
+	size_t i = ARRAY_SIZE(bmm_paths);
 	struct bmm_path *one;
 
-	for_each_path(one)
+	while (i--) {
+		one = bmm_paths[i];
+		/* pairs with path_off_work(): no hook is seen as it was before */
 		if ((!path || one == path || one == path->with) &&
-		    (READ_ONCE(one->off_due) || path_any(one, BMM_DETACHING)))
+		    (smp_load_acquire(&one->off_due) ||
+		     path_any(one, BMM_DETACHING)))
 			return one;
+	}
 	return NULL;
 }
 
@@ -361,7 +367,8 @@ static void path_off_work(struct work_struct *work)
 		/* else an earlier run did it, and the path may be on again */
 		if (smp_load_acquire(&path->off_due)) {
 			path_off(path);
-			WRITE_ONCE(path->off_due, false);
+			/* comes after its hooks have begun to detach */
+			smp_store_release(&path->off_due, false);
 		}
 	}
 	wake_up_all(&settled);
