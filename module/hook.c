@@ -132,6 +132,9 @@ static int hook_confirm(struct bmm_hook *hook)
 		return err;
 	WRITE_ONCE(*hook->threshold, 0);
 	err = hook->try();
+	/* switched off meanwhile, without the lock: nothing was tried */
+	if (err && READ_ONCE(*hook->threshold))
+		err = -ENODEV;
 	WRITE_ONCE(*hook->threshold, BMM_HOOK_PASS);
 	return err;
 }
