@@ -156,7 +156,7 @@ static int clear_survey(unsigned long nr_pages, int mode)
 static void clear_serve(struct folio *folio, unsigned long addr_hint)
 {
 	int mode = READ_ONCE(bmm_clear_path.mode);
-	int reason = clear_survey(folio_nr_pages(folio), mode);
+	int reason = clear_survey(1UL << folio_order(folio), mode);
 
 	if (reason < 0) {
 		clear_folio(folio, addr_hint, mode);

@@ -203,7 +203,7 @@ static int copy_serve(struct folio *dst, struct folio *src,
 
 	if (mode == BMM_OFF)
 		return FALLBACK_OFF;
-	if (folio_nr_pages(dst) < MIN_PAGES)
+	if (1UL << folio_order(dst) < MIN_PAGES)
 		return FALLBACK_SMALL;
 	if (copy_folio(copy_by(mode), dst, src, addr_hint))
 		return FALLBACK_POISON;

@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/seq_buf.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>

@@ -78,6 +78,9 @@ case_ambiguous() {
 # the offset does, or there is no such member
 case_layout() {
 	for row in "memmap on vmem_altmap.base_pfn page.flags" \
+		"memmap on mem_section.section_mem_map" \
+		"clear auto task_struct.flags thread_info.flags" \
+		"prezero on page.page_type" \
 		"vmap pte vm_struct.flags vm_struct.size" \
 		"prezero on hstate.order hstate.demote_order" \
 		"hotplug on zone.contiguous"; do

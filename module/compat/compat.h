@@ -97,7 +97,7 @@ static inline void bmm_ops_permanent(struct ftrace_ops *ops)
 	struct page *page, unsigned long addr_hint, unsigned int nr_pages
 #define BMM_CLEAR_FOLIO page_folio(page)
 #define BMM_CLEAR_ARGS(folio, addr_hint) \
-	&(folio)->page, addr_hint, folio_nr_pages(folio)
+	&(folio)->page, addr_hint, 1U << folio_order(folio)
 #endif
 
 /*
@@ -126,7 +126,7 @@ static inline void bmm_ops_permanent(struct ftrace_ops *ops)
 	({                                                                 \
 		static_call(bmm_copy_original)(&(dst)->page, &(src)->page, \
 					       addr_hint, vma,             \
-					       folio_nr_pages(dst));       \
+					       1U << folio_order(dst));    \
 		0;                                                         \
 	})
 #endif
