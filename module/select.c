@@ -205,13 +205,15 @@ static ssize_t select_store(struct kobject *kobj, struct kobj_attribute *attr,
 			    const char *buf, size_t len)
 {
 	enum bmm_op op = attr - bmm_select_files;
-	const struct bmm_backend *forced;
+	const struct bmm_backend *forced = NULL;
 	int length = strcspn(buf, "\n");
 
 	guard(mutex)(&select_lock);
 	if (sysfs_streq(buf, "fastest"))
 		return select_fastest(op) ?: len;
-	forced = bmm_backend_find(op, buf, length);
+	/* nothing follows the line, as sysfs_streq() has it */
+	if (!buf[length] || !buf[length + 1])
+		forced = bmm_backend_find(op, buf, length);
 	if (!forced) {
 		select_refuse(op, buf, length);
 		return -EINVAL;

@@ -47,7 +47,9 @@ case_unknown_names() {
 	before=$(lines)
 	check "unknown mode is refused" refused write "$MEMMAP/mode" bad
 	check "unknown backend is refused" refused write "$MEMMAP/backend" bad
-	check "one line each" [ $(($(lines) - before)) = 2 ]
+	check "a second line is refused" refused write "$MEMMAP/backend" "generic
+bad"
+	check "one line each" [ $(($(lines) - before)) = 3 ]
 	check "mode stays" reads "$MEMMAP/mode" "off [on]"
 }
 
