@@ -22,6 +22,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/static_call.h>
+#include <linux/string.h>
 
 #include "control.h"
 #include "faults.h"
@@ -205,19 +206,34 @@ static ssize_t known_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute known_file = __ATTR_RO(known);
 
-/* "KIB NODE PAGES FLOOR": see bmm_filler_run(). */
+/* "KIB NODE PAGES FLOOR", of which sscanf() would cut what does not fit. */
+static int zero_parse(const char *buf, unsigned long *kib, int *nid,
+		      unsigned long *pages, unsigned long *floor)
+{
+	int nr, err;
+	char **words = argv_split(GFP_KERNEL, buf, &nr);
+
+	if (!words)
+		return -ENOMEM;
+	err = nr == 4 ? 0 : -EINVAL;
+	err = err ?: kstrtoul(words[0], 10, kib);
+	err = err ?: kstrtoint(words[1], 10, nid);
+	err = err ?: kstrtoul(words[2], 10, pages);
+	err = err ?: kstrtoul(words[3], 10, floor);
+	argv_free(words);
+	if (err)
+		pr_err("prezero: zero: write the size of a page in KiB, a node, how many pages, and how many stay free\n");
+	return err;
+}
+
 static ssize_t zero_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t len)
 {
 	unsigned long kib, pages, floor;
-	int nid, err, end = 0;
+	int nid, err = zero_parse(buf, &kib, &nid, &pages, &floor);
 
-	if (sscanf(buf, "%lu %d %lu %lu %n", &kib, &nid, &pages, &floor,
-		   &end) != 4 ||
-	    buf[end]) {
-		pr_err("prezero: zero: write the size of a page in KiB, a node, how many pages, and how many stay free\n");
-		return -EINVAL;
-	}
+	if (err)
+		return err;
 	bmm_path_enter(&bmm_prezero_path);
 	err = bmm_filler_run(kib, nid, pages, floor);
 	bmm_path_leave(&bmm_prezero_path);

@@ -286,10 +286,12 @@ case_off_behind() {
 
 case_refused() {
 	before=$(lines)
-	for words in x "2048 0 1" "2048 0 1 0 more"; do
+	# the last two are what is valid, plus 2^32 or 2^64
+	for words in x "2048 0 1" "2048 0 1 0 more" "2048 4294967296 1 0" \
+		"18446744073709553664 0 1 0"; do
 		check "zero: '$words' is refused" refused write "$PREZERO/zero" "$words"
 	done
-	check "zero: one line each" [ $(($(lines) - before)) = 3 ]
+	check "zero: one line each" [ $(($(lines) - before)) = 5 ]
 	for words in "12 0 1 0" "2048 9999 1 0" "2048 -1 1 0" "0 0 1 0" \
 		"2048 0 1 $PAGES"; do
 		check "zero: '$words' is refused" refused write "$PREZERO/zero" "$words"
