@@ -132,9 +132,12 @@ static bool fill_allowed(const struct fill *fill, unsigned long taken)
  * exported (7.3); for what can be allocated here, pages that can be moved and
  * are not gigantic (alloc_migrate_hugetlb_folio()), it is the same. This is
  * bound to the node, and without reclaim, for nobody needs what is allocated.
+ * What may not reclaim is taken to be atomic and may use what is reserved for
+ * that, unless it has __GFP_NOMEMALLOC (mm/page_alloc.c, 6.12 and 7.3).
  */
-#define FILL_GFP                                                               \
-	((GFP_HIGHUSER_MOVABLE | __GFP_COMP | __GFP_NOWARN | __GFP_THISNODE) & \
+#define FILL_GFP                                                              \
+	((GFP_HIGHUSER_MOVABLE | __GFP_COMP | __GFP_NOWARN | __GFP_THISNODE | \
+	  __GFP_NOMEMALLOC) &                                                 \
 	 ~__GFP_RECLAIM)
 
 static struct folio *fill_take(const struct fill *fill)
