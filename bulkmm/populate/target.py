@@ -24,7 +24,6 @@ from bulkmm.populate import limits
 from bulkmm.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
-KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
@@ -215,13 +214,17 @@ def _need_limit(name: str, missing: int, page: int) -> None:
 def _grow(
     path: Path, fd: int, before: os.stat_result, size: int, *, allocate: bool
 ) -> None:
-    """Set a larger size; a file with a name has the memory for it before, if wanted."""
-    try:
-        if allocate and before.st_nlink:
+    """Set a larger size; a file with a name has the memory for it before, if wanted.
+
+    Others may have made it larger still meanwhile, and stored something there.
+    """
+    if allocate and before.st_nlink:
+        try:
             _allocate(fd, before.st_size, size - before.st_size)
-    except OSError as error:
-        raise BulkmmError(f"{path}: {error.strerror}") from error
-    _resize(str(path), fd, size)
+        except OSError as error:
+            raise BulkmmError(f"{path}: {error.strerror}") from error
+    elif os.fstat(fd).st_size < size:
+        _resize(str(path), fd, size)
 
 
 def _resize(name: str, fd: int, size: int) -> None:
@@ -234,8 +237,8 @@ def _resize(name: str, fd: int, size: int) -> None:
 
 
 def _allocate(fd: int, at: int, length: int) -> None:
-    """Allocate pages behind the end of a file; the kernel undoes that if it kills."""
-    arguments = fd, KEEP_SIZE, ctypes.c_int64(at), ctypes.c_int64(length)
+    """Extend a file by pages; the kernel undoes that if it kills, and never shrinks."""
+    arguments = fd, 0, ctypes.c_int64(at), ctypes.c_int64(length)
     while LIBC.fallocate(*arguments):
         if (number := ctypes.get_errno()) != errno.EINTR:
             raise OSError(number, os.strerror(number))

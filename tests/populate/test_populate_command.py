@@ -303,6 +303,26 @@ def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None
     assert path.read_bytes()[-4:] == b"more"
 
 
+@pytest.mark.parametrize("node", [None, 0])
+def test_what_others_append_before_it_grows_stays(
+    shm: Path, monkeypatch: pytest.MonkeyPatch, node: int | None
+) -> None:
+    """And beyond the new size: to allocate what is missing takes seconds."""
+    path, need_limit = shm / "f", target._need_limit
+    path.write_bytes(bytes(MIB))
+
+    def appended(name: str, missing: int, page: int) -> None:
+        need_limit(name, missing, page)
+        os.truncate(path, 4 * MIB)
+        with path.open("ab") as others:
+            others.write(b"more")
+
+    monkeypatch.setattr(target, "_need_limit", appended)
+    with target.file(path, 3 * MIB, node) as held:
+        assert held.size == 3 * MIB
+    assert path.read_bytes()[-4:] == b"more"
+
+
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
     inside = ["sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"]
     said = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
