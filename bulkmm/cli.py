@@ -92,7 +92,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _heed_signals() -> None:
-    """Make fatal signals act as Ctrl-C, so that nothing is left behind."""
+    """Make fatal signals act as Ctrl-C, so that nothing is left behind.
+
+    And SIGCHLD, which whoever starts this may ignore, report how our programs end: all
+    would seem to succeed, and to wait for one would fail.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for one in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(one) is signal.SIG_DFL:
             signal.signal(one, signal.default_int_handler)

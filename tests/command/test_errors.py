@@ -23,6 +23,15 @@ def ran(*words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, *words], check=False, **more)
 
 
+def test_how_programs_end_is_heard_although_its_starter_ignored_that() -> None:
+    script = (
+        "import subprocess; from bulkmm import cli; cli.main(['--version']); "
+        "raise SystemExit(subprocess.call(['sh', '-c', 'exit 5']))"
+    )
+    argv = ["env", "--ignore-signal=CHLD", sys.executable, "-c", script]
+    assert subprocess.call(argv, stdout=subprocess.DEVNULL) == 5
+
+
 @pytest.fixture
 def unread() -> Iterator[int]:
     """Return the end of a pipe whose reader has gone."""
