@@ -2,7 +2,7 @@
 """What limits leave: those of the cgroups of this process, and the machine's memory.
 
 Only what is certain is refused: caches and swap count as free, and a limit that a
-container hides counts as none.
+container hides counts as none. Pools of huge pages keep what they hold.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bulkmm.control.root import Root
+from bulkmm.pool.pools import ALL, TOTAL, Pool, meminfo, sizes
 from bulkmm.size import GIB, KIB, MIB, PAGE
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -64,13 +65,16 @@ class Group:
         return NO_LIMIT if limit is None else limit - (self.number(used_name) or 0)
 
 
-def memory(root: Root) -> Iterator[Limit]:
-    """Give the limits on memory."""
+def memory(root: Root, node: int | None = None) -> Iterator[Limit]:
+    """Give the limits on memory, of any node or of one."""
     free = dict(re.findall(r"(\w+): +(\d+) kB", root.read("/proc/meminfo") or ""))
     swap = int(free.get("SwapFree", 0)) * KIB
     yield NONE
     if "MemTotal" in free:  # what is available is an estimate
-        yield Limit("the machine", int(free["MemTotal"]) * KIB + swap)
+        whole = int(free["MemTotal"]) * KIB
+        yield Limit("the machine", whole - _pools(root, ALL) + swap)
+    if node is not None and (there := meminfo(root, node, "MemTotal")):
+        yield Limit(f"node {node}", there - _pools(root, node) + swap)
     for group in _groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
         caches = _reclaimable(group, prefix)
@@ -96,6 +100,11 @@ def hugetlb(root: Root, page: int) -> Iterator[Limit]:
             file = f"hugetlb.{page // unit}{name}.{limit}"
             left = group.left(file, f"hugetlb.{page // unit}{name}.{used}")
             yield Limit(f"{group.path}/{file}", left)
+
+
+def _pools(root: Root, node: int) -> int:
+    """Return the bytes that pools of huge pages hold."""
+    return sum(Pool(root, page, node).read(TOTAL) * page for page in sizes(root))
 
 
 def _reclaimable(group: Group, prefix: str) -> int:
@@ -150,7 +159,7 @@ def _upwards(mount: str, below: str) -> Iterator[str]:
         yield str(place)
 
 
-def tightest(root: Root, page: int) -> Limit:
+def tightest(root: Root, page: int, node: int | None = None) -> Limit:
     """Return the limit that leaves least for pages of a size."""
-    huge = page > PAGE
-    return min(hugetlb(root, page) if huge else memory(root), key=lambda one: one.left)
+    every = hugetlb(root, page) if page > PAGE else memory(root, node)
+    return min(every, key=lambda one: one.left)

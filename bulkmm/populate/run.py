@@ -36,7 +36,7 @@ def populate(args: argparse.Namespace) -> int:
     huge = size.parse_bytes(args.huge, "16G") if args.huge else 0
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
-    with target.memfd(wanted, huge) as held:
+    with target.memfd(wanted, huge, args.node) as held:
         print(*_fill(held, args), sep="\n", flush=True)
         _become(args.words, held.fd)
     return Exit.OK

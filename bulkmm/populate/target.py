@@ -62,7 +62,7 @@ def _pool(page: int, size: int) -> str:
 
 
 @contextmanager
-def memfd(size: int, huge: int) -> Iterator[Target]:
+def memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
     """Make a memfd of a size, with huge pages if ``huge`` is not 0."""
     flags = os.MFD_CLOEXEC
     if huge:
@@ -76,7 +76,7 @@ def memfd(size: int, huge: int) -> Iterator[Target]:
         message = f"no memfd of such pages: {error.strerror}; {_pool(page, size)}"
         raise BulkmmError(message) from error
     try:
-        _need_limit("memfd", size, page)
+        _need_limit("memfd", size, page, node)
         _resize("memfd", fd, size)
         yield Target("memfd", fd, size, page)
     finally:
@@ -92,7 +92,7 @@ def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     would be of any node.
     """
     if not path.exists():
-        with _new(path, size) as target:
+        with _new(path, size, node) as target:
             yield target
         return
     # with O_CREAT the kernel refuses a file that another user laid ready in a directory
@@ -110,7 +110,7 @@ def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
 
 
 @contextmanager
-def _new(path: Path, size: int | None) -> Iterator[Target]:
+def _new(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     if size is None:
         raise UsageError(f"{path} does not exist: --size says how large to make it")
     if path.is_symlink():
@@ -120,7 +120,7 @@ def _new(path: Path, size: int | None) -> Iterator[Target]:
     if not _has_unnamed(path.parent):
         with _open(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
             try:
-                yield _opened(path, fd, os.fstat(fd), size, None)
+                yield _opened(path, fd, os.fstat(fd), size, node)
             except BaseException:
                 with suppress(OSError):  # it may be another file by now
                     if os.path.samestat(os.fstat(fd), path.lstat()):
@@ -128,7 +128,7 @@ def _new(path: Path, size: int | None) -> Iterator[Target]:
                 raise
         return
     with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
-        yield _opened(path, fd, os.fstat(fd), size, None)
+        yield _opened(path, fd, os.fstat(fd), size, node)
         try:
             # a number that is not used makes this linkat(), which can follow
             os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
@@ -172,7 +172,7 @@ def _opened(
     missing = max(size - before.st_blocks * 512, 0)
     _need_room(path, fd, missing)
     if kind in MEMORY:
-        _need_limit(str(path), missing, page)
+        _need_limit(str(path), missing, page, node)
     if size > before.st_size:
         _grow(path, fd, before, size, allocate=kind == "tmpfs" and node is None)
     return Target(str(path), fd, size, page)
@@ -200,9 +200,9 @@ def _need_room(path: Path, fd: int, missing: int) -> None:
         )
 
 
-def _need_limit(name: str, missing: int, page: int) -> None:
+def _need_limit(name: str, missing: int, page: int, node: int | None) -> None:
     """Raise where the kernel would kill this process, or refuse huge pages."""
-    limit = limits.tightest(Root(Path("/")), page)
+    limit = limits.tightest(Root(Path("/")), page, node)
     needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
     if missing and needed > limit.left:
         have = max(limit.left, 0) >> 20

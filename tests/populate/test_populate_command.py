@@ -288,6 +288,19 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     assert limits.tightest(root, 4096) == machine
 
 
+def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
+    fake = fakekernel.Fake(tmp_path)
+    fakekernel.pool(fake, {0: (10, 10, 0), 1: (30, 0, 0)})
+    fake.write("/proc/meminfo", "MemTotal: 204800 kB\nSwapFree: 2048 kB")
+    for node in (0, 1):
+        home = f"/sys/devices/system/node/node{node}"
+        fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
+    root = Root(tmp_path)
+    assert limits.tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
+    assert limits.tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB)
+    assert limits.tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB)
+
+
 @pytest.mark.parametrize("size", [None, 3 * MIB])
 def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None:
     path = shm / "f"
@@ -311,8 +324,8 @@ def test_what_others_append_before_it_grows_stays(
     path, need_limit = shm / "f", target._need_limit
     path.write_bytes(bytes(MIB))
 
-    def appended(name: str, missing: int, page: int) -> None:
-        need_limit(name, missing, page)
+    def appended(name: str, missing: int, page: int, node: int | None) -> None:
+        need_limit(name, missing, page, node)
         os.truncate(path, 4 * MIB)
         with path.open("ab") as others:
             others.write(b"more")
