@@ -18,6 +18,7 @@ KNOWN = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
 SIZE = re.compile(r"hugepages-(\d+)kB")
 NODE = re.compile(r"node(\d+)")
+CPUSET = re.compile(r"^Mems_allowed_list:\s*(\S+)", re.MULTILINE)
 TOTAL = "nr_hugepages"
 ALL = -1  # nodes, as the kernel has it (NUMA_NO_NODE)
 
@@ -183,6 +184,12 @@ def known(root: Root) -> dict[tuple[int, int], int]:
 def cpus(root: Root, node: int) -> set[int]:
     """Return the CPUs of a node."""
     return parse_list(root.read(f"{NODES}/node{node}/cpulist") or "")
+
+
+def outside_cpuset(root: Root, node: int) -> bool:
+    """Return whether this process's cpuset lacks a node."""
+    found = CPUSET.search(root.read("/proc/self/status") or "")
+    return found is not None and node not in parse_list(found[1])
 
 
 def parse_list(text: str) -> set[int]:

@@ -23,6 +23,7 @@ from bulkmm.pool.pools import (
     Pools,
     compact,
     nodes,
+    outside_cpuset,
     sizes,
 )
 
@@ -216,19 +217,21 @@ def zero(args: argparse.Namespace) -> int:
     seconds = time.monotonic() - began
     done = zeroing.counted(root) - before
     said = [f"{done} pages zeroed in {seconds:.1f} s"]
-    said += [_state(node) for node in nodes if node.free]
+    said += [_state(root, node) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
     record.tell(said, as_json=args.json)
     left = any(node.free and not node.tried_all for node in nodes)
     return Exit.VERDICT if left else Exit.OK
 
 
-def _state(node: NodeZeroed) -> str:
+def _state(root: Root, node: NodeZeroed) -> str:
     pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
     if node.tried_all:
         tried = f"all {pages} were tried"
         return f"node {node.node}: {tried}; those that can be used are zero"
-    return f"node {node.node}: {pages}; some are left because others need them"
+    outside = outside_cpuset(root, node.node)
+    why = "this command's cpuset lacks the node" if outside else "others need them"
+    return f"node {node.node}: {pages}; some are left because {why}"
 
 
 def _margin(text: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import NODES, Pool, meminfo, parse_list
+from bulkmm.pool.pools import NODES, Pool, meminfo, outside_cpuset, parse_list
 from bulkmm.size import named
 
 # in meminfo: memory that is free, or reclaimed first
@@ -37,7 +37,14 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
 
     First where memory is available, then where some may become so.
     """
-    parts = [part for part in _parts(pool, node) if not _only_movable(part)]
+    every = [part for part in _parts(pool, node) if not _outside(part)]
+    if not every:
+        where = "every node" if node is None else f"node {node}"
+        raise BulkmmError(
+            f"{where} is outside of this command's cpuset: the kernel takes no pages "
+            f"of {named(pool.page)} there; run it in a cpuset that has the node"
+        )
+    parts = [part for part in every if not _only_movable(part)]
     if not parts:
         where = "all memory" if node is None else f"node {node}: all its memory"
         has_sysctl = pool.root.read(MOVABLE) is not None
@@ -81,6 +88,14 @@ def _room(part: Pool, *names: str) -> int:
     return meminfo(part.root, part.node, *names) // part.page
 
 
+def _outside(part: Pool) -> bool:
+    """Return whether the kernel takes no such page from a node, for us.
+
+    Only the allocator heeds cpusets (prepare_alloc_pages(), mm/page_alloc.c).
+    """
+    return outside_cpuset(part.root, part.node) and not _gigantic(part)
+
+
 def _only_movable(part: Pool) -> bool:
     """Return whether the kernel takes no such page from any memory of a node.
 
@@ -90,8 +105,12 @@ def _only_movable(part: Pool) -> bool:
     normal = part.root.read(f"{NODES}/has_normal_memory")
     if normal is None or part.root.read(MOVABLE) == "1":
         return False
+    return _gigantic(part) and part.node not in parse_list(normal)
+
+
+def _gigantic(part: Pool) -> bool:
+    """Return whether a page is larger than the allocator's blocks."""
     # "Node N, zone NAME" and the blocks of each order
     rows = map(str.split, part.root.lines("/proc/buddyinfo"))
     orders = max((len(row) - 4 for row in rows), default=ORDERS)
-    gigantic = part.page > mmap.PAGESIZE << (orders - 1)
-    return gigantic and part.node not in parse_list(normal)
+    return part.page > mmap.PAGESIZE << (orders - 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import Command
+from commandlib import Command, Done
 from fakekernel import Fake, pool
 from programs import completed
 from rootlib import alone_with_the_pool
@@ -19,6 +19,7 @@ from bulkmm.control.root import Root
 from bulkmm.errors import Exit
 from bulkmm.pool import grow, reserve
 from bulkmm.pool.pools import TOTAL, Pool
+from bulkmm.pool.run import NodeZeroed, _state
 
 MIB = 1 << 20
 
@@ -202,6 +203,33 @@ def test_a_node_of_movable_memory_is_told_as_such(two: Fake, bulkmm: Command) ->
     assert done.code == Exit.ENVIRONMENT
     assert "node 1: all its memory was brought online as movable" in done.err
     assert "compact" not in done.err
+
+
+def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -> None:
+    def planned(*words: str) -> Done:
+        how = ("--page", "2M", "--size", "10M", "--dry-run", "--json", *words)
+        return bulkmm("pool", "grow", *how)
+
+    sized(two, {0: (65536, 65536), 1: (65536, 65536)})
+    two.write("/proc/self/status", "Name:\tbulkmm\nMems_allowed_list:\t0,2-3")
+    assert [(one["node"], one["wanted"]) for one in planned().json["nodes"]] == [(0, 5)]
+    done = planned("--node", "1")
+    assert done.code == Exit.ENVIRONMENT
+    assert "node 1 is outside of this command's cpuset" in done.err
+    # what is larger than the allocator's blocks, it does not allocate
+    two.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0", 0o644)
+    home = f"{NODE}/node1/hugepages/hugepages-1048576kB"
+    two.write(f"{home}/nr_hugepages", "0", 0o644)
+    (node,) = bulkmm("pool", "grow", "--node", "1", *GIANT).json["nodes"]
+    assert (node["node"], node["wanted"]) == (1, 4)
+
+
+def test_what_a_cpuset_keeps_from_being_zeroed_is_told(kernel: Fake) -> None:
+    left = NodeZeroed(2 * MIB, 1, 8, 0, tried_all=False)
+    root = Root(kernel.root)
+    assert _state(root, left).endswith("because others need them")
+    kernel.write("/proc/self/status", "Mems_allowed_list:\t0")
+    assert _state(root, left).endswith("because this command's cpuset lacks the node")
 
 
 def test_who_may_not_change_a_pool_is_told(
