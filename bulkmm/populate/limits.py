@@ -87,8 +87,8 @@ def memory(root: Root, node: int | None = None) -> Iterator[Limit]:
         yield Limit(f"{group.path}/{limit}", room)
 
 
-def hugetlb(root: Root, page: int) -> Iterator[Limit]:
-    """Give the limits on huge pages of a size."""
+def hugetlb(root: Root, page: int, *, reserved: bool = False) -> Iterator[Limit]:
+    """Give the limits on huge pages of a size, which may be reserved already."""
     yield NONE
     unit, name = next(
         (unit, name)
@@ -96,7 +96,8 @@ def hugetlb(root: Root, page: int) -> Iterator[Limit]:
         if page >= unit
     )
     for group in _groups(root, "hugetlb"):
-        for limit, used in HUGETLB[group.version]:
+        taken, reservations = HUGETLB[group.version]
+        for limit, used in (taken,) if reserved else (taken, reservations):
             file = f"hugetlb.{page // unit}{name}.{limit}"
             left = group.left(file, f"hugetlb.{page // unit}{name}.{used}")
             yield Limit(f"{group.path}/{file}", left)
@@ -159,7 +160,10 @@ def _upwards(mount: str, below: str) -> Iterator[str]:
         yield str(place)
 
 
-def tightest(root: Root, page: int, node: int | None = None) -> Limit:
-    """Return the limit that leaves least for pages of a size."""
-    every = hugetlb(root, page) if page > PAGE else memory(root, node)
+def tightest(
+    root: Root, page: int, node: int | None = None, *, reserved: bool = False
+) -> Limit:
+    """Return the limit that leaves least for pages of a size, reserved or not."""
+    huge = page > PAGE
+    every = hugetlb(root, page, reserved=reserved) if huge else memory(root, node)
     return min(every, key=lambda one: one.left)

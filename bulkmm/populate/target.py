@@ -170,9 +170,13 @@ def _opened(
     if not size or size % page:
         raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
     missing = max(size - before.st_blocks * 512, 0)
-    _need_room(path, fd, missing)
+    had = kind == "hugetlbfs" and size <= before.st_size
     if kind in MEMORY:
-        _need_limit(str(path), missing, page, node)
+        _need_limit(str(path), missing, page, node, reserved=had)
+    if not (had and _is_reserved(fd, size)):
+        _need_room(path, fd, missing)
+        if had:
+            _need_limit(str(path), missing, page, node)
     if size > before.st_size:
         _grow(path, fd, before, size, allocate=kind == "tmpfs" and node is None)
     return Target(str(path), fd, size, page)
@@ -189,6 +193,18 @@ def _need_memory(path: Path, device: int) -> str:
     return kind
 
 
+def _is_reserved(fd: int, size: int) -> bool:
+    """Return whether huge pages are reserved for all of a file, as to map it does.
+
+    Those that others have reserved for it, or a run that was killed, count as taken.
+    """
+    try:
+        mmap.mmap(fd, size, flags=mmap.MAP_SHARED).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _need_room(path: Path, fd: int, missing: int) -> None:
     """Raise if the file system lacks space; 0 blocks: it has no limit."""
     room = os.fstatvfs(fd)
@@ -200,9 +216,11 @@ def _need_room(path: Path, fd: int, missing: int) -> None:
         )
 
 
-def _need_limit(name: str, missing: int, page: int, node: int | None) -> None:
+def _need_limit(
+    name: str, missing: int, page: int, node: int | None, *, reserved: bool = False
+) -> None:
     """Raise where the kernel would kill this process, or refuse huge pages."""
-    limit = limits.tightest(Root(Path("/")), page, node)
+    limit = limits.tightest(Root(Path("/")), page, node, reserved=reserved)
     needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
     if missing and needed > limit.left:
         have = max(limit.left, 0) >> 20

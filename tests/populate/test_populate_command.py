@@ -10,7 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import fakekernel
 import pytest
@@ -251,6 +253,35 @@ def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
         assert not (place / "memory").exists()
 
 
+@pytest.mark.parametrize("limited", [False, True])
+def test_what_is_reserved_for_the_file_is_its_own(
+    tmp_path: Path, *, limited: bool
+) -> None:
+    """By a mapping of another, or a run that was killed."""
+    with ExitStack() as stack:
+        stack.enter_context(rootlib.huge_pages(64))
+        options = "pagesize=2M" if limited else "pagesize=2M,size=64M"
+        place = stack.enter_context(
+            rootlib.mounted("hugetlbfs", options, tmp_path / "huge")
+        )
+        rsvd = ("rsvd.limit_in_bytes", 64 * MIB, tmp_path / "groups")
+        inside = stack.enter_context(rootlib.huge_cgroup(*rsvd)) if limited else []
+        file = place / "memory"
+        run(file, "--size", "16M", inside=inside)
+        killed = (
+            "import os, sys; from pathlib import Path; "
+            "from bulkmm.populate import target; "
+            "file = target.file(Path(sys.argv[1]), 64 << 20, None); "
+            "mapping = file.__enter__().mapped(); os.kill(os.getpid(), 9)"
+        )
+        argv = [*inside, sys.executable, "-c", killed, file]
+        assert completed(argv).returncode == -signal.SIGKILL
+        assert (file.stat().st_size, held(file)) == (64 * MIB, 16 * MIB)
+        run(file, "--size", "64M", inside=inside)
+        assert held(file) == 64 * MIB
+        file.unlink()
+
+
 def test_limits_of_version_2(tmp_path: Path) -> None:
     """Of a container's own view, and of a cgroup two levels below the mount."""
     fake = fakekernel.Fake(tmp_path)
@@ -324,8 +355,8 @@ def test_what_others_append_before_it_grows_stays(
     path, need_limit = shm / "f", target._need_limit
     path.write_bytes(bytes(MIB))
 
-    def appended(name: str, missing: int, page: int, node: int | None) -> None:
-        need_limit(name, missing, page, node)
+    def appended(*words: Any, **more: bool) -> None:
+        need_limit(*words, **more)
         os.truncate(path, 4 * MIB)
         with path.open("ab") as others:
             others.write(b"more")
