@@ -27,6 +27,7 @@ LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() fl
 TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
+PROTECTED = "another user's, in a directory for all (sysctl fs.protected_regular)"
 ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
@@ -145,12 +146,19 @@ def _has_unnamed(place: Path) -> bool:
     return True
 
 
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.W_OK, effective_ids=True)
+
+
 @contextmanager
 def _open(path: Path, place: Path, how: int) -> Iterator[int]:
     try:
         fd = os.open(place, how | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise BulkmmError(f"{path}: {error.strerror}") from error
+        why = error.strerror
+        if error.errno == errno.EACCES and place.is_file() and _may_write(place):
+            why = f"{why}: {PROTECTED}"
+        raise BulkmmError(f"{path}: {why}") from error
     try:
         yield fd
     finally:

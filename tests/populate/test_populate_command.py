@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm populate``: files and memfds filled, refused, and left as they were."""
 
+import errno
 import json
 import os
 import re
@@ -374,6 +375,26 @@ def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
     run(shm / "f", "--size", "512K")
     run(shm / "f", "--size", "8M", code=3, inside=inside)
     assert held(shm / "f") == (shm / "f").stat().st_size == 512 << 10
+
+
+def test_a_file_of_another_in_a_directory_for_all(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which the kernel refuses to root, too, if it is told to (as Debian tells it)."""
+    path, opened = shm / "f", os.open
+    path.touch()
+
+    def protected(place: Path, how: int, *mode: int) -> int:
+        if how & os.O_CREAT:
+            raise PermissionError(errno.EACCES, "Permission denied", str(place))
+        return opened(place, how, *mode)
+
+    monkeypatch.setattr(target.os, "open", protected)
+    with (
+        pytest.raises(BulkmmError, match="denied: another user's, in"),
+        target.file(path, MIB, None),
+    ):
+        pass
 
 
 def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
