@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Why a range could not be populated, or was slow. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,25 +137,11 @@ static unsigned long free_for(const struct crew *crew, size_t page)
 	return sum;
 }
 
-/* Not through crew->pages, which need not have it open. */
-static bool entry_of(uintptr_t page, uint64_t *entry)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	off_t at = (off_t)(page / (size_t)sysconf(_SC_PAGESIZE) *
-			   sizeof(*entry));
-	bool got = fd >= 0 &&
-		   pread(fd, entry, sizeof(*entry), at) == sizeof(*entry);
-
-	if (fd >= 0)
-		close(fd);
-	return got;
-}
-
 /* EFAULT in what has pages of the usual size. */
 static enum bmm_cause why_faulted(uintptr_t page, const struct map *map)
 {
 	uint64_t entry = 0;
-	bool known = entry_of(page, &entry);
+	bool known = pages_entry(page, &entry);
 
 	if (entry & GUARD)
 		return BMM_CAUSE_GUARD;

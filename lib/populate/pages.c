@@ -25,8 +25,7 @@
 
 #include "populate.h"
 
-#define PRESENT	  (1ULL << 63) /* these four in a pagemap entry */
-#define OF_FILE	  (1ULL << 61)
+#define OF_FILE	  (1ULL << 61) /* these three in a pagemap entry */
 #define GUARDED	  (1ULL << 57) /* by a userfaultfd: Linux 5.13 */
 #define EXCLUSIVE (1ULL << 56) /* mapped once: not shared after fork() */
 #define ENTRIES	  256U /* 2 KiB of stack: of a thread that may have 16 */
@@ -292,6 +291,17 @@ bool pages_cached(uintptr_t from, uintptr_t to)
 	to = (to - 1) & -page;
 	return !mincore((void *)from, page, &first) && first & 1 &&
 	       (to == from || (!mincore((void *)to, page, &last) && last & 1));
+}
+
+/* The pagemap entry of one page, for those who do not have the file open. */
+bool pages_entry(uintptr_t page, uint64_t *entry)
+{
+	struct pages how = { .pagemap = open("/proc/self/pagemap",
+					     O_RDONLY | O_CLOEXEC) };
+	bool got = how.pagemap >= 0 && look(&how, page, entry, 1);
+
+	pages_close(&how);
+	return got;
 }
 
 /**

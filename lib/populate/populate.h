@@ -121,6 +121,8 @@ void grow_feed(struct grow *grow, unsigned int *last, unsigned int step,
 void grow_next(struct grow *grow, size_t done, size_t left);
 
 /* pages.c: makes a piece resident */
+#define PRESENT (1ULL << 63) /* in a pagemap entry */
+
 struct pages {
 	int pagemap; /* -1: not used */
 	int advice;
@@ -138,6 +140,7 @@ bool pages_ask(uintptr_t from, size_t len, bool read);
 int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
 bool pages_cached(uintptr_t from, uintptr_t to);
+bool pages_entry(uintptr_t page, uint64_t *entry);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
 

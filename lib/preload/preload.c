@@ -106,14 +106,24 @@ static bool is_there(uintptr_t page)
 	return mincore((void *)page, 1, &there) || there & 1;
 }
 
-/* Whether the kernel has populated a mapping already: faults alone may be
- * others'. */
+/*
+ * Whether the kernel has populated a mapping already. That takes faults, but
+ * they may be others': of code that runs for the first time, of a handler. Then
+ * its page table tells; mincore() tells of a file what is in the page cache.
+ */
 static bool is_populated(const char *at, size_t len, long before)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int kept = errno, cancel;
+	uint64_t entry = 0;
 
-	return faults() != before &&
-	       is_there((uintptr_t)at + ((len - 1) & -page));
+	if (faults() == before)
+		return false;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pages_entry((uintptr_t)at + ((len - 1) & -page), &entry);
+	pthread_setcancelstate(cancel, NULL);
+	errno = kept;
+	return entry & PRESENT;
 }
 
 /*

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A program that knows nothing of bulkmm: bmm-preloaded results|served|
+ * A program that knows nothing of bulkmm: bmm-preloaded results|hot|served|
  * before-6.11|left FILE|thread|interrupted|old. It prints what became of each
- * call, which must be the same with the preload; or, with the kernel's own way
- * barred, whether memory was populated all the same, before Linux 6.11 too; or
- * what a thread sees of it that has the least of stacks, and is cancelled; or
- * that it ends, though signals interrupt its malloc(); or the errno that a
- * successful call leaves before Linux 5.14.
+ * call, or of its first one, which must be the same with the preload; or, with
+ * the kernel's own way barred, whether memory was populated all the same,
+ * before Linux 6.11 too; or what a thread sees of it that has the least of
+ * stacks, and is cancelled; or that it ends, though signals interrupt its
+ * malloc(); or the errno that a successful call leaves before Linux 5.14.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -191,6 +191,19 @@ static char *huge(size_t len)
 	return p;
 }
 
+/* In memory, but not mapped; nor is all of the code that maps it. */
+static void hot(void)
+{
+	size_t len = 96 * MIB;
+	int fd = memfd(len);
+	char *p = map(len, MAP_SHARED, dup(fd));
+
+	memset(p, 1, len);
+	munmap(p, len);
+	p = map(len, MAP_SHARED | MAP_POPULATE, fd);
+	printf("populated: %zu %%\n", there(p, len, true));
+}
+
 /* The kernel's own way is barred for large ranges; so who has populated them? */
 static void served(void)
 {
@@ -339,6 +352,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "old"))
 		old();
+	else if (!strcmp(what, "hot"))
+		hot();
 	else if (!strcmp(what, "served"))
 		served();
 	else if (!strcmp(what, "before-6.11")) {

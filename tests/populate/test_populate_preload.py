@@ -45,6 +45,12 @@ def test_every_call_ends_as_without_it() -> None:
     assert run(PROGRAM, "results", preload=True) == before
 
 
+def test_what_is_in_the_page_cache_is_mapped_by_the_first_call() -> None:
+    """Which takes faults of its own, and is not taken for populated."""
+    assert run(PROGRAM, "hot", preload=True) == run(PROGRAM, "hot")
+    assert run(PROGRAM, "hot") == "populated: 100 %\n"
+
+
 @pytest.mark.parametrize("kernel", ["served", "before-6.11"])
 def test_large_ranges_are_served_by_it(kernel: str) -> None:
     assert ": 1" not in run(PROGRAM, kernel)
