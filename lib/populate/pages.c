@@ -56,17 +56,23 @@ static size_t base_page(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Whether it is said of a page that nothing is mapped there. */
+static bool misses(uintptr_t page, int advice)
+{
+	return kernel_madvise(page, base_page(), advice) && errno == ENOMEM;
+}
+
 /*
  * Whether madvise() does this: then it does not find the second page of the
- * address space. Others accept it like any advice, do nothing, and say that it
- * worked (qemu-user, some filters), or refuse it unless the range is empty
+ * address space, or, in the rare program that has that, the last but one, which
+ * is no program's. Others accept it like any advice, do nothing, and say that
+ * it worked (qemu-user, some filters), or refuse it unless the range is empty
  * (qemu-user from 11 on). Not asked by an advice that no kernel has: filters
  * kill for what they do not know.
  */
 static bool works(int advice)
 {
-	return kernel_madvise(base_page(), base_page(), advice) &&
-	       errno == ENOMEM;
+	return misses(base_page(), advice) || misses(-2 * base_page(), advice);
 }
 
 /* The kernel's own call; false: something of it failed, or it is not there. */

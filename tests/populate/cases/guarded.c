@@ -173,3 +173,19 @@ CASE(refused_advice, HERE)
 {
 	populate_without(0, 0, 1, EINVAL);
 }
+
+/* It does all, also where the probe's page is mapped (dosemu, Wine). */
+CASE(low_memory, HERE)
+{
+	struct bmm_options reading = OPTIONS(.flags = BMM_READ);
+	char *p = anonymous(LEN), *low;
+
+	low = mmap((char *)PAGE, PAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (low == MAP_FAILED) {
+		puts("nothing may be mapped there");
+		exit(SKIPPED);
+	}
+	all_of(p, LEN, &reading);
+	check(!all_of(p, LEN, NULL).touched);
+}
