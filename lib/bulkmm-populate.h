@@ -44,8 +44,9 @@ struct bmm_options {
  *                        page or userfaultfd, which could not be told apart
  * @BMM_CAUSE_SPECIAL:    a mapping that cannot be populated, such as a device's
  * @BMM_CAUSE_POOL:       no huge page is left in the pool
- * @BMM_CAUSE_BACKING:    the file is too short, its file system is full, or as
- *                        with BMM_CAUSE_USERFAULT
+ * @BMM_CAUSE_BACKING:    the file is too short, its file system is full or has
+ *                        failed (a disk that cannot be read), or as with
+ *                        BMM_CAUSE_USERFAULT
  * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
  * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
  * @BMM_CAUSE_CANCELLED:  @progress cancelled

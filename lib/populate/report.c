@@ -65,7 +65,7 @@ static const char *const causes[] = {
 	[BMM_CAUSE_SPECIAL] = "a mapping that cannot be populated",
 	[BMM_CAUSE_POOL] = "no huge page is left in the pool",
 	[BMM_CAUSE_BACKING] =
-		"the file ends before, its file system is full, or userfaultfd forbids it",
+		"the file ends before, its file system is full or has failed, or userfaultfd forbids it",
 	[BMM_CAUSE_POISONED] = "its memory is broken",
 	[BMM_CAUSE_MEMORY] = "no memory: of the cgroup, the node or the machine",
 	[BMM_CAUSE_CANCELLED] = "cancelled",

@@ -129,6 +129,24 @@ def huge_cgroup(name: str, size: int, at: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
+def broken_disk(image: Path, size: int, readable: int) -> Iterator[Path]:
+    """Have a disk of which the rest cannot be read."""
+    needs_root()
+    image.touch()
+    os.truncate(image, size)
+    command = ["losetup", "--find", "--show", str(image)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
+    disk = Path(done.stdout.strip())
+    try:
+        os.truncate(image, readable)
+        yield disk
+    finally:
+        subprocess.run(["losetup", "--detach", str(disk)], check=True)
+
+
+@contextmanager
 def mounted(kind: str, options: str, at: Path) -> Iterator[Path]:
     """Mount a file system of memory."""
     needs_root()

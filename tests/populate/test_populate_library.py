@@ -105,6 +105,15 @@ def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
     assert said["reached"] == said["failed"]
 
 
+def test_a_disk_that_cannot_be_read(tmp_path: Path) -> None:
+    """It has the error of a file that is too short, so its cause names both."""
+    with rootlib.broken_disk(tmp_path / "image", 128 * MIB, 80 * MIB) as disk:
+        said = outside(str(disk), 128 * MIB)
+    assert (said["error"], said["cause"]) == (EFAULT, BACKING)
+    assert said["done"] == 80 * MIB
+    assert "has failed" in said["text"]
+
+
 def test_a_file_system_of_memory_is_not_asked_again(tmp_path: Path) -> None:
     with rootlib.mounted("tmpfs", "size=80m", tmp_path / "m") as place:
         said = outside(f"{place}/file", 64 * MIB, after="read")
