@@ -133,7 +133,8 @@ struct outcome {
 	uintptr_t failed; /* the page that failed, if error */
 	size_t len;
 	int error;
-	bool there; /* all was resident; with huge pages: the first was */
+	bool there; /* no work for several: all was resident, with huge pages
+		     * the first was; or small ones that are copied */
 };
 
 bool pages_ask(uintptr_t from, size_t len, bool read);

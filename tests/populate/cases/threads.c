@@ -191,6 +191,26 @@ CASE(grows_after_fork, HERE)
 	check(all_of(p, len, NULL).threads > 1);
 }
 
+/* Each small page that is copied interrupts all the threads. */
+CASE(copies_alone, HERE)
+{
+	char *p = anonymous(LEN), *zeroes = anonymous(LEN);
+	pid_t child;
+
+	memset(p, 1, LEN);
+	faults_of(zeroes, LEN, false);
+	child = fork();
+	if (!child)
+		while (true)
+			pause();
+	cpus_made = 8;
+	sleep_us = 500;
+	check(all_of(p, LEN, NULL).threads == 1);
+	check(all_of(zeroes, LEN, NULL).threads == 1);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 /* Not told which CPUs, nor how many: then the caller is enough. */
 CASE(unknown_cpus, HERE)
 {
