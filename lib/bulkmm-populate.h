@@ -58,8 +58,8 @@ struct bmm_options {
  * @BMM_CAUSE_USERFAULT:  the program has the page to supply (userfaultfd), and
  *                        the kernel may not ask for it
  * @BMM_CAUSE_LIMIT:      the pool has huge pages left: the cgroup allows no
- *                        more, others have reserved them, or the file is too
- *                        short
+ *                        more, others have reserved them, the file is too
+ *                        short, or as with BMM_CAUSE_USERFAULT
  * @BMM_CAUSE_KERNEL:     the kernel cannot, or a filter of system calls says so
  * @BMM_CAUSE_FILTER:     a filter of system calls forbids it
  * @BMM_CAUSE_PREEMPTED:  other work had the thread's CPU

@@ -77,7 +77,7 @@ static const char *const causes[] = {
 	[BMM_CAUSE_USERFAULT] =
 		"the program has it to supply, and the kernel may not ask (userfaultfd)",
 	[BMM_CAUSE_LIMIT] =
-		"the pool has huge pages left: the cgroup allows no more, others have reserved them, or the file ends before",
+		"the pool has huge pages left: the cgroup allows no more, others have reserved them, the file ends before, or userfaultfd forbids it",
 	[BMM_CAUSE_KERNEL] =
 		"this kernel cannot (5.14 can), or a filter of system calls says so",
 	[BMM_CAUSE_FILTER] = "a filter of system calls forbids it",

@@ -71,7 +71,8 @@ pub struct Report {
     pub took: Duration,
     /// Most threads that worked at once, the caller included.
     pub threads: u32,
-    /// Pages were touched one by one: the kernel is older than 5.14.
+    /// Pages were touched one by one: the kernel is older than 5.14, or
+    /// forbids or ignores MADV_POPULATE_WRITE.
     pub touched: bool,
     pub slow: Option<Slow>,
 }

@@ -88,6 +88,14 @@ def test_a_limit_of_the_cgroup_is_no_empty_pool(tmp_path: Path, kind: str) -> No
     assert (said["done"], said["failed_len"]) == (32 * MIB, 2 * MIB)
 
 
+def test_huge_pages_that_the_program_supplies() -> None:
+    """They have the error of a limit, so its cause names both."""
+    with rootlib.huge_pages(4):
+        said = outside("reserved", 8 * MIB, after="supplied")
+    assert (said["error"], said["cause"], said["done"]) == (EFAULT, LIMIT, 0)
+    assert "or userfaultfd forbids it" in said["text"]
+
+
 def test_a_huge_page_among_many_mappings() -> None:
     """What is touched one by one is touched by the smallest of the pages."""
     with rootlib.huge_pages(1):

@@ -77,19 +77,24 @@ CASE(guard, HERE | TOUCHED | MAPS)
 }
 
 /* Pages that the program has to supply, but to nobody in the kernel. */
-CASE(userfault, HERE | TOUCHED | MAPS)
+static void supplied(char *p, size_t len)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	char *p[] = { anonymous(MIB), map(MIB, MAP_SHARED, memfd(MIB)) };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING,
+					 .range = { (uintptr_t)p, len } };
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api)) /* before Linux 5.11 */
 		exit(SKIPPED);
-	range.range = (struct uffdio_range){ (uintptr_t)p[0], MIB };
 	check(!ioctl(fd, UFFDIO_REGISTER, &range));
-	range.range.start = (uintptr_t)p[1];
-	check(!ioctl(fd, UFFDIO_REGISTER, &range));
+}
+
+CASE(userfault, HERE | TOUCHED | MAPS)
+{
+	char *p[] = { anonymous(MIB), map(MIB, MAP_SHARED, memfd(MIB)) };
+
+	supplied(p[0], MIB);
+	supplied(p[1], MIB);
 	expect(p[0], MIB, 0, BMM_CAUSE_USERFAULT, -EFAULT);
 	expect(p[1], MIB, 0, BMM_CAUSE_BACKING, -EFAULT);
 }
@@ -294,7 +299,7 @@ static char *made(const char *kind, size_t len)
 /*
  * Of what the test that runs this has prepared; prints what the test judges.
  * @more: "read", "written" or "forked" before, or as on the kernels
- * "before-6.11" or "before-5.14"
+ * "before-6.11" or "before-5.14"; or "supplied" by the program
  */
 void outside(const char *kind, size_t len, const char *more)
 {
@@ -310,6 +315,8 @@ void outside(const char *kind, size_t len, const char *more)
 		pause();
 		_exit(0);
 	}
+	if (!strcmp(more, "supplied"))
+		supplied(p, len);
 	if (!strcmp(more, "read"))
 		faults_of(p, len, false);
 	if (!strcmp(more, "before-6.11"))
