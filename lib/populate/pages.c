@@ -25,7 +25,7 @@
 
 #include "populate.h"
 
-#define OF_FILE	  (1ULL << 61) /* these three in a pagemap entry */
+#define OF_FILE	  (1ULL << 61) /* or shared memory; these in a pagemap entry */
 #define GUARDED	  (1ULL << 57) /* by a userfaultfd: Linux 5.13 */
 #define EXCLUSIVE (1ULL << 56) /* mapped once: not shared after fork() */
 #define ENTRIES	  256U /* 2 KiB of stack: of a thread that may have 16 */
@@ -297,6 +297,15 @@ bool pages_cached(uintptr_t from, uintptr_t to)
 	to = (to - 1) & -page;
 	return !mincore((void *)from, page, &first) && first & 1 &&
 	       (to == from || (!mincore((void *)to, page, &last) && last & 1));
+}
+
+/* Whether looking at a small range may save work: at private memory it does not. */
+bool pages_worth_a_look(uintptr_t from, bool read)
+{
+	uint64_t entry = 0;
+
+	return pages_cached(from, from + 1) && pages_entry(from, &entry) &&
+	       entry & PRESENT && (read || entry & OF_FILE);
 }
 
 /* The pagemap entry of one page, for those who do not have the file open. */

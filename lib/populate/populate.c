@@ -171,22 +171,23 @@ static int clear(struct crew *crew, struct bmm_report *report)
 
 /*
  * A small range by the kernel's call alone: anything else costs more than it
- * could save, unless it is several slices and resident. False: that, or it
- * failed, and what follows finds out where and why; or the program wants more
- * than that call does.
+ * could save, unless it is several slices and resident, and is shared or read.
+ * False: that, or it failed, and what follows finds out where and why; or the
+ * program wants more than that call does.
  */
 static bool populate_at_once(uintptr_t start, uintptr_t end,
 			     const struct bmm_options *options,
 			     struct bmm_report *to)
 {
+	bool read = options->flags & BMM_READ;
 	size_t len = end - start;
 	uint64_t begun;
 
 	if (len >= SMALL || options->progress || options->flags & BMM_ON_NODE ||
-	    (len > SLICE_MAX && pages_cached(start, start + 1)))
+	    (len > SLICE_MAX && pages_worth_a_look(start, read)))
 		return false;
 	begun = to ? bmm_host_clock() : 0;
-	if (!pages_ask(start, len, options->flags & BMM_READ))
+	if (!pages_ask(start, len, read))
 		return false;
 	if (to)
 		report_give(to, &(struct bmm_report){

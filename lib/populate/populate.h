@@ -142,6 +142,7 @@ int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
 bool pages_cached(uintptr_t from, uintptr_t to);
 bool pages_entry(uintptr_t page, uint64_t *entry);
+bool pages_worth_a_look(uintptr_t from, bool read);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct outcome *outcome);
 

@@ -134,6 +134,25 @@ CASE(shared, HERE)
 	check(is_there(p, LEN) && p[0] == 1 && p[LEN - 1] == 1);
 }
 
+/* A small range: the kernel alone, unless what is there can be passed over. */
+CASE(small_and_there, HERE)
+{
+	size_t len = 32 * MIB;
+	char *own = anonymous(len);
+	char *all = map(len, MAP_SHARED | MAP_ANONYMOUS, -1);
+
+	needs_scan();
+	memset(own, 1, len);
+	memset(all, 1, len);
+	check_populated(own, PAGE); /* the first call asks one thing more */
+	advised = 0;
+	check_populated(own, len);
+	check(advised == 1);
+	asked = 0;
+	check_populated(all, len);
+	check(asked < len / 4);
+}
+
 /* A child and then its parent, each of its own copy. */
 static void populates_after_fork(char *p)
 {
