@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from threading import Event
 
 from bulkmm.control.module import HOME, chosen
@@ -107,11 +107,14 @@ class Zeroer:
     def _zero(self, part: Pool) -> None:
         """Zero portions of a node until only known pages are met, or none is to be had.
 
-        Once, all free pages are tried; a watch tries some, and others at its next tick.
+        Once, all free pages are tried; a watch tries some, and others at its next tick,
+        and zeroes no more than were free, for other nodes and sizes wait meanwhile.
         """
         passed, ticks = 0, ROUND if self.watch else 1
         pages = KNOWN_IN_A_ROW * ticks
-        while not self.stop.is_set() and passed * pages <= part.free() > 0:
+        writes = ceil(part.free() * part.page / PORTION) if self.watch else inf
+        while not self.stop.is_set() and passed * pages <= part.free() > 0 < writes:
+            writes -= 1
             wall, cpu = time.monotonic(), time.thread_time()
             code = self._write(part)
             self._rest(time.monotonic() - wall, time.thread_time() - cpu)

@@ -17,7 +17,7 @@ from rootlib import alone_with_the_pool
 
 from bulkmm.control.root import Root
 from bulkmm.errors import Exit
-from bulkmm.pool import grow, reserve
+from bulkmm.pool import grow, reserve, zero
 from bulkmm.pool.pools import TOTAL, Pool
 from bulkmm.pool.run import NodeZeroed, _state
 
@@ -396,3 +396,21 @@ def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
         assert real.read("surplus_hugepages") == 0
         assert changed("shrink") == Exit.OK
         assert counts() == before
+
+
+def test_a_watch_leaves_a_busy_node_for_the_next(
+    two: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose pages come back dirty as fast as they are zeroed."""
+    nodes: list[int | None] = []
+
+    def returned_dirty(self: zero.Zeroer, part: Pool) -> int:
+        nodes.append(part.node)
+        if part.node or len(nodes) > 99:
+            self.stop.set()
+        return 0
+
+    monkeypatch.setattr(zero.Zeroer, "_write", returned_dirty)
+    parts = Pool(Root(two.root), 2 * MIB).parts()
+    zero.Zeroer(parts, margin=0, watch=True).run(1, lambda *_: None)
+    assert nodes == [0, 1]
