@@ -135,10 +135,10 @@ def broken_disk(image: Path, size: int, readable: int) -> Iterator[Path]:
     image.touch()
     os.truncate(image, size)
     command = ["losetup", "--find", "--show", str(image)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"no loop device: {done.stderr.strip()}")
-    disk = Path(done.stdout.strip())
+    status = subprocess.run(command, check=False, capture_output=True, text=True)
+    if status.returncode:
+        pytest.skip(f"no loop device: {status.stderr.strip()}")
+    disk = Path(status.stdout.strip())
     try:
         os.truncate(image, readable)
         yield disk
