@@ -12,7 +12,7 @@ from pathlib import Path
 
 SCIPY = "1.15"  # as in pyproject.toml; Debian 12 has an older one
 RESULTS = ("msgspec", "numpy", "scipy")
-GROUPS = (RESULTS, ("rich",), ("jinja2", "matplotlib"))
+GROUPS = (RESULTS, ("rich",), ("jinja2",))
 LEAST = {"scipy": SCIPY}
 PAGE = "/usr/share/doc/bulkmm/install.md.gz"  # in the package
 OLDER = f"Debian 12 lacks some: {PAGE}, Results on Debian 12"

@@ -1,102 +1,72 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A result as an SVG figure of the report.
+"""A result as a figure of the report: marks with their places, which figure.svg draws.
 
 Operations measured over a range of sizes become lines of throughput by size, one
 panel for each use of the memory; of other scenarios the ratios are drawn.
 """
 
-from __future__ import annotations
-
-import io
-import re
-from html import escape
+from collections.abc import Callable
+from math import ceil, floor, log, log10
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bulkmm import grid
 from bulkmm.control import text
 from bulkmm.report import conclusion
 from bulkmm.results import NS, STORES, Document, Ratio, Result
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from bulkmm.table import TIMES
 
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "
     "Ratios: filled if proven, hollow if not. Bars: 95 % interval, below six samples "
     "the range."
 )
-# Okabe and Ito's palette, safe for common colour blindness, without yellow, which is
-# lost on white. Markers distinguish them in print.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, ROW = 2, 5.0, 3.1, 0.2  # inches
-LEGEND_WIDTH = 110  # characters that fit across two columns
+# in user units
+WIDTH, ROW = 960, 20
+PANEL = (52, 24, 468, 232)  # left, top, right and bottom of the frame of two in a row
+CHARACTER = 8  # in a wide font
 BESIDE = 1.3  # sizes differ by 2 or more
 WIDE = 8  # from this ratio of the ends on, an axis has ticks at 1, 2, 5
-STYLE: Any = {"markersize": 5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
-SETTINGS: Any = {
-    "svg.fonttype": "none",  # text stays text: searchable, accessible, translatable
-    "svg.hashsalt": "bulkmm",  # else the names of elements are random
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, on every machine
-    "font.size": 9,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "axes.axisbelow": True,
-    "text.parse_math": False,  # a $ in a name is a $
-}
+SIZE_LABELS = 10
 Points = list[tuple[int, Result]]  # by size
 Panels = dict[str, dict[str, Points]]  # by title; by variant
-# of a figure that stands in a page beside others
-NEEDLESS = re.compile(r"<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
-NAMES = re.compile(r'(\bid="|url\(#|href="#)')
+Marks = list[tuple[float, ...]]  # x, y, and the ends of the interval
+Scale = Callable[[float], float]  # the place of a value
 
 
-def svg(whole: Document, name: str) -> str:
-    """Return a result's figure as an element of a page, "" if there is nothing to draw.
-
-    The same result makes the same bytes. ``name`` keeps its parts apart from those of
-    other figures.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
+def draw_figure(whole: Document, name: str) -> dict[str, Any]:
+    """Return a result's figure by the names in figure.svg; empty if there is none."""
     document = whole.printed()
     series, ratios = _series(document), _unsized(document)
     if not series and not ratios:
-        return ""
-    out = io.StringIO()
-    with mpl.rc_context():
-        mpl.rcdefaults()  # ignore the user's matplotlibrc
-        mpl.rcParams.update(SETTINGS)
-        figure = Figure(layout="constrained", facecolor="white")  # on dark pages too
-        title = _title(document, name, ratios) if ratios else ""
-        _draw(figure, series, title, ratios)
-        # A date or a program's version would change the bytes, not the figure.
-        nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        figure.savefig(out, format="svg", metadata={**nothing, "Title": "bulkmm"})
-    said = escape(_described(series, title, ratios), quote=False)
-    body = out.getvalue().partition("<svg ")[2]
-    body = body.replace("</title>", f"</title>\n <desc>{said}</desc>", 1)
-    own = re.sub(r"\W", "-", name)
-    return NAMES.sub(rf"\g<1>{own}-", f'<svg role="img" {NEEDLESS.sub("", body)}')
+        return {}
+    heading = _heading(document, name, ratios) if ratios else ""
+    variants = list(dict.fromkeys(v for arms in series.values() for v in arms))
+    return {
+        "name": name,
+        "description": _description(series, heading, ratios),
+        "variants": variants,
+        "panels": [_panel(title, arms) for title, arms in series.items()],
+        "ratios": _ratios(heading, ratios) if ratios else None,
+        "width": WIDTH,
+        "row": ROW,
+        "legend_width": max(map(len, variants), default=0) * CHARACTER + 50,
+    }
 
 
 def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
-    found: Panels = {}
-    for one in grid.of_one_thread(grid.usual(document).results):
-        sized = grid.SIZED.fullmatch(one.scenario)
-        if not sized or one.unit != NS or not one.ci95[0] > 0:
+    panels: Panels = {}
+    for result in grid.of_one_thread(grid.usual(document).results):
+        sized = grid.SIZED.fullmatch(result.scenario)
+        if not sized or result.unit != NS or not result.ci95[0] > 0:
             continue
         operation, _, number, unit, use = sized.groups(default="")
         words = [operation, grid.USES.get(use, use)]
         title = ", ".join(filter(None, words)) + _emulation(document)
-        arm = found.setdefault(title, {}).setdefault(one.variant, [])
-        arm.append((int(number) << 10 * "bkmgt".index(unit), one))
-    return found
+        arm = panels.setdefault(title, {}).setdefault(result.variant, [])
+        arm.append((int(number) << 10 * "bkmgt".index(unit), result))
+    return panels
 
 
 def _emulation(document: Document) -> str:
@@ -104,102 +74,112 @@ def _emulation(document: Document) -> str:
 
 
 def _unsized(document: Document) -> list[Ratio]:
-    """Return the module's ratios in the scenarios that no panel has by size."""
+    """Return the module's ratios in the scenarios that no panel has by size.
+
+    An interval that includes 0 has no place on a logarithmic axis.
+    """
     return [
         ratio
         for ratio in conclusion.ours(document)
-        if not grid.SIZED.fullmatch(ratio.scenario) and ratio.unit != STORES
+        if not grid.SIZED.fullmatch(ratio.scenario)
+        and ratio.unit != STORES
+        and ratio.ci95[0] > 0
     ]
 
 
-def _title(document: Document, name: str, ratios: list[Ratio]) -> str:
+def _heading(document: Document, name: str, ratios: list[Ratio]) -> str:
     work = "less work" if document.emulated else "faster"
     than = conclusion.base(ratios)
     return f"{name}: how many times {work} than {than}{_emulation(document)}"
 
 
-def _described(series: Panels, heading: str, ratios: list[Ratio]) -> str:
+def _description(series: Panels, heading: str, ratios: list[Ratio]) -> str:
     """Return the figure in words."""
-    said = [
+    words = [
         f"{title}, GB/s by size: {', '.join(arms)}." for title, arms in series.items()
     ]
     if ratios:
-        shown = (f"{one.scenario} {one.variant} {one.ratio:.2f}" for one in ratios)
-        said.append(f"{heading}: {', '.join(shown)}.")
-    return " ".join(said)
+        values = (f"{one.scenario} {one.variant} {one.ratio:.2f}" for one in ratios)
+        words.append(f"{heading}: {', '.join(values)}.")
+    return " ".join(words)
 
 
-def _draw(figure: Figure, series: Panels, heading: str, ratios: list[Ratio]) -> None:
-    heights = [PANEL_HEIGHT] * -(-len(series) // COLUMNS)
-    heights += [ROW * len(ratios) + 0.9] if ratios else []
-    figure.set_size_inches(PANEL_WIDTH * COLUMNS, sum(heights) + 0.8)
-    cells = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights)
-    keys: dict[str, Any] = {}
-    variants = list(dict.fromkeys(v for arms in series.values() for v in arms))
-    for i, (title, arms) in enumerate(series.items()):
-        axes = figure.add_subplot(cells[i // COLUMNS, i % COLUMNS])
-        axes.set_title(title, loc="left", fontweight="bold")
-        axes.set_ylabel("GB/s, emulated" if title.endswith("(TCG)") else "GB/s")
-        for k, (variant, points) in enumerate(arms.items()):
-            # Shifted slightly, so that no interval hides another.
-            shift = BESIDE ** ((k + 0.5) / len(arms) - 0.5)
-            points.sort(key=itemgetter(0))
-            keys[variant] = _line(axes, points, shift, variants.index(variant))
-        _size_axis(axes, sorted({size for held in arms.values() for size, _ in held}))
-    if ratios:
-        axes = figure.add_subplot(cells[-1, :])
-        axes.set_title(heading, loc="left", fontweight="bold")
-        _ratios(axes, ratios)
-    if keys:
-        figure.legend(
-            keys.values(),
-            keys,
-            loc="outside upper center",
-            ncols=max(1, LEGEND_WIDTH // (max(map(len, keys)) + 7)),
-            frameon=False,
+def _panel(title: str, arms: dict[str, Points]) -> dict[str, Any]:
+    """Return throughput by size: measured sizes across, GB/s from 0 up."""
+    start, top, end, bottom = PANEL
+    sizes = sorted({size for points in arms.values() for size, _ in points})
+    rates = [one.bytes / one.ci95[0] for points in arms.values() for _, one in points]
+    most = max(rates) * 1.05
+    across = _scale(log(sizes[0] / 1.5), log(sizes[-1] * 1.5), start, end)
+    up = _scale(0, most, bottom, top)  # heights are comparable only from zero
+    # Shifted slightly, so that no interval hides another.
+    shifts = [log(BESIDE) * ((k + 0.5) / len(arms) - 0.5) for k in range(len(arms))]
+    ticks = sizes[:: ceil(len(sizes) / SIZE_LABELS)]
+    return {
+        "title": title,
+        "box": PANEL,
+        "across": [(across(log(size)), text.size(size)) for size in ticks],
+        "up": [(up(rate), f"{rate:g}") for rate in _ticks(0, most)],
+        "unit": "GB/s, emulated" if title.endswith("(TCG)") else "GB/s",
+        "lines": {
+            variant: _line(points, shift, across, up)
+            for (variant, points), shift in zip(arms.items(), shifts, strict=True)
+        },
+    }
+
+
+def _line(points: Points, shift: float, across: Scale, up: Scale) -> Marks:
+    return [
+        (
+            across(log(size) + shift),
+            *(up(one.bytes / ns) for ns in (one.median, one.ci95[1], one.ci95[0])),
         )
+        for size, one in sorted(points, key=itemgetter(0))
+    ]
 
 
-def _line(axes: Axes, points: Points, shift: float, variant: int) -> Any:  # noqa: ANN401
-    """Draw throughput by size; return what the legend shows of it."""
-    rates = [(r.bytes / r.median, r.bytes / r.ci95[1], r.bytes / r.ci95[0])
-             for _, r in points]  # fmt: skip
-    ends = [[y - low for y, low, _ in rates], [high - y for y, _, high in rates]]
-    sizes = [size * shift for size, _ in points]
-    colour, marker = COLOURS[variant % len(COLOURS)], MARKERS[variant % len(MARKERS)]
-    look = {"color": colour, "marker": marker, **STYLE}
-    return axes.errorbar(sizes, [y for y, _, _ in rates], ends, **look)
-
-
-def _size_axis(axes: Axes, sizes: list[int]) -> None:
-    """Label the measured sizes, or every second of many."""
-    axes.set_xscale("log", base=2)
-    named = sizes[:: -(-len(sizes) // 10)]
-    axes.set_xticks(named, [text.size(size) for size in named], rotation=30)
-    axes.set_xticks([], minor=True)
-    axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
-    axes.set_ylim(bottom=0)  # heights are comparable only from zero
-
-
-def _ratios(axes: Axes, rows: list[Ratio]) -> None:
-    """Draw a row for each ratio with its interval; hollow: not proven."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
-
-    for y, one in enumerate(rows):
-        axes.plot(one.ci95, [y, y], color=COLOURS[0], linewidth=1.5)
-        fill = COLOURS[0] if one.significant and not one.unstable else "white"
-        axes.plot(one.ratio, y, "o", color=COLOURS[0], markerfacecolor=fill)
-    alike = len({one.base for one in rows}) == 1
+def _ratios(heading: str, ratios: list[Ratio]) -> dict[str, Any]:
+    """Return a row for each ratio with its interval; hollow: not proven."""
+    alike = len({one.base for one in ratios}) == 1
     labels = [
         f"{r.scenario}: {r.variant}" + ("" if alike else f" against {r.base}")
-        for r in rows
+        for r in ratios
     ]
-    axes.set_yticks(range(len(rows)), labels)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    wide = high / low > WIDE
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if wide else MaxNLocator(8))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}\N{MULTIPLICATION SIGN}")
-    axes.xaxis.set_minor_locator(NullLocator())
+    ends = [end for one in ratios for end in (*one.ci95, one.ratio, 1)]
+    margin = max(1.01, (max(ends) / min(ends)) ** 0.03)
+    low, high = min(ends) / margin, max(ends) * margin
+    start, top, end = max(map(len, labels)) * CHARACTER + 12, PANEL[1], WIDTH - 20
+    across = _scale(log(low), log(high), start, end)
+    ticks = _log_ticks(low, high) if high / low > WIDE else _ticks(low, high)
+    places = [top + (i + 0.5) * ROW for i in range(len(ratios))]
+    return {
+        "title": heading,
+        "box": (start, top, end, top + len(ratios) * ROW),
+        "across": [(across(log(tick)), f"{tick:g}{TIMES}") for tick in ticks],
+        "up": list(zip(places, labels, strict=True)),
+        "equal": across(0),
+        "marks": [
+            (across(log(r.ratio)), y, *(across(log(end)) for end in r.ci95))
+            for y, r in zip(places, ratios, strict=True)
+        ],
+        "filled": [one.significant and not one.unstable for one in ratios],
+    }
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Scale:
+    return lambda value: round(start + (value - low) / (high - low) * (end - start), 1)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return multiples of 1, 2 or 5 times a power of ten: two to seven."""
+    least = (high - low) / 6
+    power = 10.0 ** floor(log10(least))
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= least)
+    return [i * step for i in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten."""
+    powers = range(floor(log10(low)), ceil(log10(high)))
+    ticks = [n * 10.0**power for power in powers for n in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]

@@ -80,7 +80,7 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "commands": conclusion.commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
-        "figure": figure.svg(document, name),
+        "figure": figure.draw_figure(document, name),
         "tables": table.tables([document]),
         "traced": dict(breakdown.sheets(document)),
         "samples": _samples(document),

