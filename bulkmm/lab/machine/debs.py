@@ -26,8 +26,8 @@ INSTALLED = ("dkms", "dracut-core", "initramfs-tools")  # with these: tests/pack
 # all sources of the packages and their build
 PARTS = (
     "LICENSE", "LICENSES", "README.md", "bench", "bulkmm", "core", "debian",
-    "docs/abi.md", "docs/api.md", "docs/command.md", "docs/install.md",
-    "docs/limits.md", "examples", "lib", "meson.build", "module", "pyproject.toml",
+    "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md", "examples",
+    "lib", "meson.build", "module", "pyproject.toml",
     "scripts", "tests/core", "tests/lib", "tests/populate",
 )  # fmt: skip
 MADE = shutil.ignore_patterns(
