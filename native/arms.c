@@ -114,8 +114,8 @@ void arms_make(struct run *run, const struct scenario *s)
 		add_mode(run, mode);
 	if (run->stock)
 		return;
-	for (i = 0; run->family->peers && run->family->peers[i]; i++)
-		add(run, run->family->peers[i], "")->peer = i + 1;
+	for (i = 0; s->peers && s->peers[i]; i++)
+		add(run, s->peers[i], "")->peer = i + 1;
 	if (s->unlimited)
 		return;
 	if (run->family->loop) {

@@ -72,6 +72,8 @@ static const struct mode modes[] = { { "auto", -1, NULL },
 				     { "streaming", BMM_CLEAR_STREAMING, NULL },
 				     { NULL, -1, NULL } };
 
+static const char *const peers[] = { "rep-stosb", "rep-stosb-4k", NULL };
+
 static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
 	const struct work *work = &works[kind];
@@ -83,6 +85,7 @@ static void clear_list(struct scenario *s, unsigned int kind, size_t bytes)
 	s->bytes = bytes * work->times;
 	s->repeat = 1;
 	s->modes = modes;
+	s->peers = peers;
 	s->extra = work->extra;
 	s->unlimited = work->times > 1 || work->use;
 	s->overwritten = work->use == USE_WRITE;
@@ -179,8 +182,6 @@ static void peer_pages(char *folio, size_t bytes, size_t hint)
 	rep_stosb(folio + hint, PAGE);
 }
 
-static const char *const peers[] = { "rep-stosb", "rep-stosb-4k", NULL };
-
 /* @arm NULL: the kernel, or the module if it is attached. */
 static void clear_folio(const struct scenario *s, const struct arm *arm,
 			uint64_t at)
@@ -232,7 +233,6 @@ const struct family clear_family = {
 	.op = BMM_CLEAR_STREAMING,
 	.modes = modes,
 	.ops = 1 << BMM_CLEAR | 1 << BMM_CLEAR_STREAMING,
-	.peers = peers,
 	.setup = clear_setup,
 	.enter = clear_enter,
 	.reset = clear_reset,

@@ -91,15 +91,25 @@ static void pageblock_odd(char *page, int type, bool isolate)
 		AT(uint64_t, odd_page, memmap_record - sizeof(uint64_t)) = ~0ULL;
 }
 
-static void pageblock_divert(void)
+static const char *pageblock_name(void)
 {
 	static const char *const names[] = { "init_pageblock_migratetype",
 					     "set_pageblock_migratetype" };
-	const char *name = names[!symbol_or_null(names[0], 'k')];
 
-	if (pageblock_init)
-		return;
-	pageblock_init = (void *)divert_keep(name, pageblock_odd);
+	return names[!symbol_or_null(names[0], 'k')];
+}
+
+/* The kernel's function that sets a pageblock's type. */
+char *memmap_pageblock(void)
+{
+	return symbol(pageblock_name());
+}
+
+static void pageblock_divert(void)
+{
+	if (!pageblock_init)
+		pageblock_init = (void *)divert_keep(pageblock_name(),
+						     pageblock_odd);
 }
 
 static void memmap_enter(const struct scenario *s)
@@ -173,6 +183,8 @@ static void memmap_call(const struct scenario *s, const struct arm *arm)
 {
 	const uint64_t *v = s->value;
 
+	if (arm && arm->peer)
+		return memmap_template(first(s), s, arm->peer);
 	if (arm)
 		return limit_write(arm->limit, BMM_STAMP, first(s), NULL,
 				   s->bytes);

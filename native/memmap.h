@@ -48,4 +48,11 @@ unsigned int memmap_devices(struct scenario *list, uint64_t size);
 void memmap_draw(uint64_t *v);
 bool memmap_build(struct scenario *s, const uint64_t *v);
 
+/* memmap_template.c */
+const char *const *memmap_peers(uint64_t order);
+void memmap_template(char *page, const struct scenario *s, unsigned int peer);
+
+/* memmap.c */
+char *memmap_pageblock(void);
+
 #endif

@@ -61,6 +61,7 @@ bool memmap_build(struct scenario *s, const uint64_t *v)
 		return false;
 	memcpy(s->value, v, sizeof(s->value));
 	s->modes = memmap_modes;
+	s->peers = memmap_peers(v[ORDER]);
 	s->pages = own < v[PAGES] ? v[PAGES] - own : 0;
 	s->from = MEMMAP_START + v[FROM] + v[PAGES] - s->pages;
 	s->bytes = 0;

@@ -105,6 +105,7 @@ struct arm {
  * @each:   pages per call, if it takes several calls
  * @kind:   what else distinguishes it, known to its subject
  * @modes:  modes that are arms
+ * @peers:  names of published methods, up to a NULL; or NULL
  * @extra:  runs only if named, or if all rows are asked for
  * @value:  numbers known to its subject; they define a case of the fuzzer
  * @unlimited: does more than store, so no limit applies
@@ -120,6 +121,7 @@ struct scenario {
 	uint64_t each;
 	unsigned int kind;
 	const struct mode *modes;
+	const char *const *peers;
 	bool extra;
 	uint64_t value[FIELDS_MAX];
 	bool unlimited;
@@ -134,7 +136,6 @@ struct scenario {
  * @modes:  all that a scenario can have as arms
  * @loop:   a limit is a loop of the harness, not stores
  * @ops:    the operations that it has a choice of backends for, a bit each
- * @peers:  names of published methods, up to a NULL; or NULL
  * @setup:  builds the state and lists the scenarios; returns how many
  * @enter:  other preparation of a scenario, once
  * @reset:  runs before each operation, not timed
@@ -154,7 +155,6 @@ struct family {
 	const struct mode *modes;
 	bool loop;
 	unsigned int ops;
-	const char *const *peers;
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
 	void (*reset)(const struct scenario *s);
