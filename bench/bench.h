@@ -2,11 +2,10 @@
 /*
  * bench.h - what the parts of the bench program share
  *
- * A subject is what is measured: "memmap" writes the struct pages of a device
- * of --size bytes; "clear" zeroes and "copy" copies memory, extent by extent;
- * "first-use" measures what calibration costs the first call. A scenario is one
- * job of a subject, like a program that does nothing else; each of its variants
- * is one way to do that job.
+ * A subject is what is measured: "clear" zeroes and "copy" copies memory,
+ * extent by extent; "first-use" measures what calibration costs the first call.
+ * A scenario is one job of a subject, like a program that does nothing else;
+ * each of its variants is one way to do that job.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -18,12 +17,8 @@
 
 #include "bmm.h"
 
-#define DEVICE_PAGE  4096ULL
-#define SECTION_SIZE (128ULL << 20)
-/* Struct pages of one section: the kernel reschedules after each section. */
-#define SECTION_PAGES ((size_t)(SECTION_SIZE / DEVICE_PAGE))
-#define HUGE_SIZE     ((size_t)2 << 20)
-#define LINE	      ((size_t)64)
+#define HUGE_SIZE ((size_t)2 << 20)
+#define LINE	  ((size_t)64)
 
 #define EXTENTS_MAX 16
 #define EXTENT_MIN  4096ULL
@@ -51,7 +46,7 @@
 
 struct options {
 	const char *subject;
-	uint64_t size; /* of the device, or of what is cleared or copied */
+	uint64_t size; /* of what is written */
 	/* to work on at a time: powers of two that divide @size */
 	uint64_t extents[EXTENTS_MAX];
 	size_t extents_nr;
@@ -202,8 +197,6 @@ struct extents {
 /**
  * struct subject - what is measured
  * @name:      as on the command line
- * @record:    bytes of memory to a page of --size; 0: works on the extents of
- *             the command line, in as many bytes
  * @sourced:   needs a source to read, too
  * @ops:       operations of the core that it uses, a bit each
  * @extents:   if it uses extents_init()
@@ -212,7 +205,6 @@ struct extents {
  */
 struct subject {
 	const char *name;
-	size_t record;
 	bool sourced;
 	unsigned int ops;
 	const struct extents *extents;
@@ -236,8 +228,7 @@ struct bench {
 	unsigned int cpu;
 };
 
-extern const struct subject memmap_subject, clear_subject, copy_subject,
-	first_use_subject;
+extern const struct subject clear_subject, copy_subject, first_use_subject;
 
 /* run.c */
 unsigned int run_select(const struct subject *subject, const char *name);
@@ -271,6 +262,9 @@ size_t threads_share(const struct variant *v);
 void threads_gather(unsigned int nr);
 void threads_run(const struct variant *v, char *base);
 
+/* first_use.c; native/memmap.c */
+const struct bmm_image *pages_image(void);
+
 /* limit.c */
 const struct limit *limit_at(enum bmm_op op, size_t i);
 const char *limit_name(const struct limit *limit);
@@ -297,10 +291,6 @@ int buffer_get(struct buffer *buffer, size_t bytes, bool sourced);
 void buffer_fill_source(const struct buffer *buffer);
 bool buffer_source_right(const struct buffer *buffer, size_t bytes);
 uint64_t buffer_huge_bytes(void);
-
-/* memmap.c */
-const struct bmm_image *pages_image(void);
-bool pages_right(const void *base, size_t bytes);
 
 /* verify.c */
 bool verify(const struct variant *v, const struct buffer *buffer);

@@ -8,6 +8,17 @@
 
 #include "bench.h"
 
+/* A record as long as a struct page, whose words differ. */
+const struct bmm_image *pages_image(void)
+{
+	static const uint64_t record[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static struct bmm_image image;
+
+	if (!image.size)
+		bmm_image_init(&image, record, NULL, sizeof(record));
+	return &image;
+}
+
 static const char *const names[BMM_OPS] = {
 	[BMM_STAMP] = "first-use-stamp",
 	[BMM_COPY] = "first-use-copy",

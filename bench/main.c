@@ -15,7 +15,6 @@
 #define COLD 4U
 
 static const struct subject *const subjects[] = {
-	&memmap_subject,
 	&clear_subject,
 	&copy_subject,
 	&first_use_subject,
@@ -65,7 +64,7 @@ static bool check(const struct subject *subject, const struct options *options)
 
 	if (backend && !(*backend && run_select(subject, backend)))
 		return false;
-	return subject->record || options->extents_nr;
+	return options->extents_nr;
 }
 
 static const struct subject *find_subject(const char *name)
@@ -79,12 +78,10 @@ static const struct subject *find_subject(const char *name)
 static int get_memory(struct bench *b)
 {
 	const struct subject *subject = b->subject;
-	size_t bytes = (size_t)b->options.size, step;
+	size_t bytes = (size_t)b->options.size;
 	size_t cold = COLD * buffer_cache_bytes();
+	size_t step = options_largest(&b->options);
 
-	if (subject->record)
-		bytes = bytes / DEVICE_PAGE * subject->record;
-	step = subject->record ? bytes : options_largest(&b->options);
 	if (bytes < cold)
 		bytes = (cold + step - 1) / step * step;
 	if (!buffer_get(&b->buffer, bytes, subject->sourced))
@@ -96,8 +93,8 @@ static int get_memory(struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: bmm-bench memmap|clear|copy|first-use [--size=BYTES]\n"
-		"\t[--extent=BYTES...] [--rounds=N] [--seed=N] [--backend=NAME]\n"
+		"usage: bmm-bench clear|copy|first-use --size=BYTES\n"
+		"\t--extent=BYTES... [--rounds=N] [--seed=N] [--backend=NAME]\n"
 		"\t[--unverified] [--list]\n");
 	return 2;
 }

@@ -71,10 +71,9 @@ bool options_parse(struct options *options, int argc, char **argv)
 	size_t i;
 	int c;
 
-	*options = (struct options){ .subject = "memmap",
-				     .size = 100ULL << 30,
-				     .rounds = 15,
-				     .seed = 1 };
+	*options = (struct options){
+		.subject = "", .size = 1ULL << 30, .rounds = 15, .seed = 1
+	};
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		if (!take(options, c))
 			return false;
@@ -95,7 +94,7 @@ const char *options_backend(const struct options *options, enum bmm_op op)
 								  "fastest";
 }
 
-/* Bytes of the largest extent; 0 where none is given. */
+/* Bytes of the largest extent. */
 size_t options_largest(const struct options *options)
 {
 	uint64_t largest = 0;

@@ -12,10 +12,7 @@ static bool to_drain(const struct variant *v)
 	       (v->backend || v->op != BMM_CLEAR_STREAMING);
 }
 
-/*
- * An operation of the core on one extent, drained. Struct pages are stamped
- * section by section, as the module does.
- */
+/* An operation of the core on one extent, drained. */
 static void ours_write(const struct variant *v, void *dst, const void *src,
 		       size_t len)
 {
@@ -25,16 +22,10 @@ static void ours_write(const struct variant *v, void *dst, const void *src,
 			       .image = pages_image(),
 			       .len = len };
 
-	if (v->op == BMM_STAMP && v->len < len)
-		job.len = v->len;
-	for (; len; len -= job.len, job.dst = (char *)job.dst + job.len) {
-		if (job.len > len)
-			job.len = len;
-		if (v->backend)
-			bmm_job_do(&job, v->backend);
-		else
-			job_call(&job);
-	}
+	if (v->backend)
+		bmm_job_do(&job, v->backend);
+	else
+		job_call(&job);
 	if (to_drain(v))
 		bmm_drain();
 }

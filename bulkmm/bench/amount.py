@@ -7,7 +7,6 @@ from bulkmm.errors import BulkmmError
 
 FULL_ROUNDS, FULL_PROCESSES = 5, 6  # the range of six is a 95 % interval
 QUICK_ROUNDS, QUICK_PROCESSES = 3, 3
-FULL_SIZE, QUICK_SIZE = "100G", "16G"
 POPULATE_PROCESSES = 7  # six are enough for an interval
 MOST = 10000  # upper bound of the programs
 SPARE = 64 << 20  # bytes for the program and the rest of the system

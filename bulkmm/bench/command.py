@@ -31,15 +31,6 @@ bench: : WHAT
     Measure in processes on this CPU, without a virtual machine and with nothing loaded:
     the core and its peers, the ways to populate, and the own code of stock kernels.
 
-bench memmap: bench.run:bench
-    time the ways to initialise the struct pages of a device
-    example: --quick --size 4G
-    Time the ways to initialise the struct pages of a device: rebuilt one by one as the
-    kernel does it, copied from a template as published, stamped by bulkmm with each
-    backend, and the limit of what stores can do. {HOW}
---size SIZE  set the size of the device (default: {amount.FULL_SIZE}, --quick
-    {amount.QUICK_SIZE})
-{BACKEND}
 bench clear: bench.run:bench
     time the ways to zero memory, and what they cost its next user
     example: --quick -o clear.json
@@ -63,7 +54,7 @@ bench first-use: bench.run:bench
 bench all: bench.run:bench
     measure all of these: one table, one result
     example: --quick -o a.json
-    Measure memmap, clear, copy and first-use in one result. {HOW}
+    Measure clear, copy and first-use in one result. {HOW}
 {COMMON}
 bench populate: bench.run:populate
     time the ways to make memory resident, QEMU's too

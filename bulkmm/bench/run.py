@@ -34,12 +34,9 @@ def requests(args: argparse.Namespace) -> list[Request]:
     """Return the request that the command line makes."""
     every = subjects.SUBJECTS
     rounds, processes = amount.repeats(args)
-    device = getattr(args, "size", None)
     asked = []
     for one in every.values() if args.action == "all" else [every[args.action]]:
         much = one.quick if args.quick else one.full
-        if device:
-            much = subjects.Amount(size.parse(device, subjects.LARGEST_DEVICE))
         backend = getattr(args, "backend", None)
         asked.append(Request(one, much, rounds, processes, backend=backend))
     return asked

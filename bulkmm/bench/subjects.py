@@ -13,7 +13,6 @@ Arms = dict[str, Result]  # of one scenario, by variant
 Key = tuple[str, str]  # scenario, variant
 OURS = "bulkmm"
 LIMIT = "limit"  # no peer: nothing can beat it
-LARGEST_DEVICE = "64T"
 COLD = 4  # the program's buffers are at least this many times the last-level cache
 SIZE = r"\d+[bkmgt]"
 
@@ -22,7 +21,7 @@ SIZE = r"\d+[bkmgt]"
 class Amount:
     """The bytes that a run writes, and its extents."""
 
-    size: int  # bytes written, a multiple of each extent; memmap: of the device
+    size: int  # bytes written, a multiple of each extent
     extents: tuple[int, ...] = ()  # powers of two, ascending
 
 
@@ -97,15 +96,6 @@ def split(variant: str) -> tuple[str, str, str]:
 CACHING = ("rep-stosb", "rep-stosb-4k", "glibc", "plain")
 COPYING = ("glibc", "libpmem2", "plain", "rep-movsb")
 
-MEMMAP = Subject(
-    name="memmap",
-    full=Amount(100 * GIB),
-    quick=Amount(16 * GIB),
-    memory=64 / 4096,  # a struct page per page
-    ours=("bulkmm",),
-    bases=("rebuild", "template-movnti"),
-    cold="memmap-stamp",
-)
 CLEAR = Subject(
     name="clear",
     full=Amount(GIB, (4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 32 * MIB, GIB)),
@@ -150,7 +140,7 @@ FIRST_USE = Subject(
     memory=2,
     bases=("settled",),
 )
-SUBJECTS = {one.name: one for one in (MEMMAP, CLEAR, COPY, FIRST_USE)}
+SUBJECTS = {one.name: one for one in (CLEAR, COPY, FIRST_USE)}
 
 
 @dataclass(frozen=True)
@@ -167,8 +157,6 @@ class Request:
     @property
     def memory(self) -> int:
         """Return the bytes of all buffers, which must exceed the caches."""
-        areas = max(1, self.subject.memory)
-        area = self.amount.size * self.subject.memory / areas
-        step = max(self.amount.extents, default=area)  # each holds whole ones
+        step = max(self.amount.extents)  # each area holds whole ones
         cold = -(-COLD * machine.last_level_cache() // step) * step
-        return int(max(area, cold) * areas)
+        return int(max(self.amount.size, cold) * self.subject.memory)

@@ -31,22 +31,18 @@ SUBJECTS = subjects.SUBJECTS
 TWICE = {"rounds": 1, "processes": 2}
 LITTLE = Amount(8 * MIB, (2 * MIB, 8 * MIB))
 SMALL = [
-    Request(subjects.MEMMAP, Amount(1 << 30), **TWICE),
     Request(subjects.CLEAR, LITTLE, **TWICE),
     Request(subjects.COPY, Amount(32 * MIB, (2 * MIB, 32 * MIB)), **TWICE),
     Request(subjects.FIRST_USE, Amount(8 * MIB, (8 * MIB,)), **TWICE),
 ]
 CLEAR_BASE = "rep-stosb" if X86 else "glibc"
 PEERS = {
-    "memmap": {"rebuild", "rebuild-again", "template-copy"}
-    | ({"template-movnti"} if X86 else set()),
     "clear": {"glibc", "plain", f"{CLEAR_BASE}-again"}
     | ({"rep-stosb", "rep-stosb-4k"} if X86 else set()),
     "copy": {"glibc", "glibc-again", "plain"} | ({"rep-movsb"} if X86 else set()),
 }
 THEN = ("-then-read", "-then-write", "-then-random")
 SCENARIOS = [
-    "memmap-stamp",
     *(f"clear-{n}m{use}" for n in (2, 8) for use in ("", "-again", *THEN)),
     *(f"copy-2m{use}" for use in ("", "-again", "-misaligned", "-misaligned-again")),
     *(f"copy-32m{use}" for use in ("", "-misaligned")),
@@ -97,7 +93,7 @@ def test_peers_ours_backends_and_limits(small: Document) -> None:
         if name == "first":
             assert found == {"first", "settled"}
             continue
-        peers = PEERS[name] | (set() if name == "memmap" else optional)
+        peers = PEERS[name] | optional
         if "-misaligned" in scenario:
             peers -= {"plain"}  # over whole words only
         assert found >= peers | {*SUBJECTS[name].ours}
@@ -133,7 +129,8 @@ def test_every_output_was_verified(small: Document) -> None:
     assert len(named) == len(small.checks)
     assert all(check.ok for check in small.checks)
     assert {f"output of copy-32m {name}" for name in PEERS["copy"]} <= named
-    assert {"output of bulkmm", "output of clear-8m bulkmm-cached"} <= named
+    assert "output of clear-8m bulkmm-cached" in named
+    assert "output of first-use-stamp-8m first" in named
 
 
 def test_what_disturbs_is_recorded(small: Document) -> None:
@@ -160,15 +157,14 @@ def test_picks_are_named(small: Document) -> None:
     for scenario in SCENARIOS[:-5]:
         name = scenario.partition("-")[0]
         assert {*SUBJECTS[name].ours} <= {*small.run["picks"][scenario]}
-    assert small.run["picks"]["memmap-stamp"]["limit"]
+    assert small.run["picks"]["clear-8m"]["limit"]
 
 
-@pytest.mark.parametrize("request_", SMALL[:3], ids=lambda one: one.subject.name)
+@pytest.mark.parametrize("request_", SMALL[:2], ids=lambda one: one.subject.name)
 def test_forced_backend(request_: Request) -> None:
     once = dataclasses.replace(request_, processes=1, backend="generic")
     document = measure.run_bench([once])
-    names = {"memmap": "backend"}.get(request_.subject.name, "cached")
-    assert document.run[names] == "generic"
+    assert document.run["cached"] == "generic"
 
 
 def test_processes_differ_in_seed_and_environment(
@@ -178,10 +174,10 @@ def test_processes_differ_in_seed_and_environment(
 
     def ran(arguments: list[str], padding: str) -> Iterator[dict[str, Any]]:
         seen.append((arguments, padding))
-        yield from process({"memmap-stamp": {"bulkmm": steady(100, 1)}})
+        yield from process({"clear-2m": {"glibc": steady(100, 1)}})
 
     monkeypatch.setattr(program, "events", ran)
-    taken = measure.processes(Request(subjects.MEMMAP, Amount(1 << 30), processes=4))
+    taken = measure.processes(Request(subjects.CLEAR, LITTLE, processes=4))
     assert len(taken) == 4
     assert len({arguments[3] for arguments, _ in seen}) == 4
     assert len({len(padding) for _, padding in seen}) == 4

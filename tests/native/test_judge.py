@@ -202,8 +202,8 @@ def test_goals_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_every_goal_can_be_met_or_missed() -> None:
     """A pattern that fits no scenario would be a goal that nobody notices."""
     every = [document(
-        (subjects.MEMMAP, {"memmap-stamp": arms(
-            rebuild=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
+        (measure.SUBJECTS["memmap"], {"pmem-fsdax-100g": arms(
+            stock=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
         (subjects.CLEAR, {f"clear-64k{use}": arms(
             glibc=9, libpmem2=6, limit__rep=5, bulkmm_cached=7, bulkmm_cached__plain=7,
             bulkmm_streaming=5, bulkmm_streaming__clzero=5,
@@ -216,7 +216,7 @@ def test_every_goal_can_be_met_or_missed() -> None:
         (subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
     )]  # fmt: skip
     kept = Path(__file__).parents[2] / "results"
-    for name in ("kernel-*.json", "populate.json"):
+    for name in ("bench.json", "kernel-*.json", "populate.json"):
         every += map(Document.read, kept.glob(f"*/{name}"))
     seen = {one.goal for found in every for one in goals.outcomes(found)}
     assert seen == {*goals.GOALS}
