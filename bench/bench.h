@@ -10,15 +10,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "bmm.h"
-
-#define HUGE_SIZE ((size_t)2 << 20)
-#define LINE	  ((size_t)64)
+#include "common.h"
 
 #define EXTENTS_MAX 16
 #define EXTENT_MIN  4096ULL
@@ -31,10 +23,6 @@
 
 /* More than this fits no common cache. */
 #define HOT_MAX ((size_t)16 << 20)
-
-/* Bytes on each side of the written range that must not change. */
-#define GUARD  ((size_t)4096)
-#define POISON 0xff
 
 /*
  * Misaligned: offsets of destination and source within their extents, and how
@@ -55,15 +43,6 @@ struct options {
 	const char *backend; /* what "bulkmm" uses; NULL: the fastest */
 	bool unverified;     /* another process has verified the output */
 	bool list;
-};
-
-/* How an extent is used right after it is cleared. */
-enum use {
-	USE_NONE,
-	USE_READ,   /* one word per line, in order */
-	USE_WRITE,  /* all bytes, in order */
-	USE_RANDOM, /* one word per line is read, in random order */
-	USES
 };
 
 /* Writes one extent and drains. Only copies use @src. */
@@ -106,13 +85,6 @@ struct variant {
 	enum use use;
 };
 
-/* Whether every byte has this value. */
-static inline bool bytes_are(const char *at, size_t len, int value)
-{
-	return !len ||
-	       ((unsigned char)*at == value && !memcmp(at, at + 1, len - 1));
-}
-
 /* Does a job by the public function. */
 static inline void job_call(const struct bmm_job *job)
 {
@@ -134,25 +106,6 @@ static inline void job_call(const struct bmm_job *job)
 		break;
 	}
 }
-
-#ifdef __x86_64__
-/* Each is one string instruction. */
-static inline void rep_stosb(void *dst, size_t len)
-{
-	__asm__ volatile("rep stosb"
-			 : "+D"(dst), "+c"(len)
-			 : "a"(0)
-			 : "memory");
-}
-
-static inline void rep_movsb(void *dst, const void *src, size_t len)
-{
-	__asm__ volatile("rep movsb"
-			 : "+D"(dst), "+S"(src), "+c"(len)
-			 :
-			 : "memory");
-}
-#endif
 
 /* A growing list of variants; those of one scenario are adjacent. */
 struct variants {
@@ -262,18 +215,6 @@ size_t threads_share(const struct variant *v);
 void threads_gather(unsigned int nr);
 void threads_run(const struct variant *v, char *base);
 
-/* first_use.c; native/memmap.c */
-const struct bmm_image *pages_image(void);
-
-/* limit.c */
-const struct limit *limit_at(enum bmm_op op, size_t i);
-const char *limit_name(const struct limit *limit);
-void limit_write(const struct limit *limit, enum bmm_op op, void *dst,
-		 const void *src, size_t len);
-
-/* use.c */
-void use_extent(enum use use, void *base, size_t len);
-
 /* peers.c */
 method_fn plain_clear, plain_copy;
 #ifdef BENCH_LIBPMEM2
@@ -286,18 +227,12 @@ bool pmem_init(const struct buffer *buffer);
 #endif
 
 /* buffer.c */
-size_t buffer_cache_bytes(void);
 int buffer_get(struct buffer *buffer, size_t bytes, bool sourced);
 void buffer_fill_source(const struct buffer *buffer);
 bool buffer_source_right(const struct buffer *buffer, size_t bytes);
-uint64_t buffer_huge_bytes(void);
 
 /* verify.c */
 bool verify(const struct variant *v, const struct buffer *buffer);
-
-/* order.c */
-uint64_t order_random(uint64_t *state);
-void order_shuffle(size_t *order, size_t n, uint64_t *state);
 
 /* options.c */
 bool options_parse(struct options *options, int argc, char **argv);

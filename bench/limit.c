@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "bench.h"
+#include "common.h"
 
 typedef void limit_fn(char *p, const char *s, size_t len);
 

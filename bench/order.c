@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Random numbers, and a random order, that are reproducible from a seed. */
-#include "bench.h"
+#include "common.h"
 
 /*
  * The next random number; its upper bits are the better ones. The state is

@@ -3,7 +3,7 @@
  * What the next user does with memory that was just cleared. General
  * registers only; accesses are independent, so that the CPU overlaps them.
  */
-#include "bench.h"
+#include "common.h"
 
 #define LINE_WORDS (LINE / 8)
 #define WRITTEN	   0x5a0f1e2d3c4b6978ULL

@@ -182,24 +182,25 @@ static void peer_pages(char *folio, size_t bytes, size_t hint)
 	rep_stosb(folio + hint, PAGE);
 }
 
-/* @arm NULL: the kernel, or the module if it is attached. */
-static void clear_folio(const struct scenario *s, const struct arm *arm,
+/* @variant NULL: the kernel, or the module if it is attached. */
+static void clear_folio(const struct scenario *s, const struct variant *variant,
 			uint64_t at)
 {
 	size_t bytes = PAGE << s->order, hint = clear_hint(s, at) * PAGE;
 	char *folio = folios + at * PAGE;
 
-	if (!arm)
+	if (!variant)
 		zero(pages_at + at * page_size, hint, 1U << s->order);
-	else if (arm->limit)
-		limit_write(arm->limit, BMM_CLEAR_STREAMING, folio, NULL, bytes);
-	else if (arm->peer == 1)
+	else if (variant->limit)
+		limit_write(variant->limit, BMM_CLEAR_STREAMING, folio, NULL,
+			    bytes);
+	else if (variant->peer == 1)
 		peer_extents(folio, bytes, hint - at * PAGE);
 	else
 		peer_pages(folio, bytes, hint - at * PAGE);
 }
 
-static void clear_all(const struct scenario *s, const struct arm *arm)
+static void clear_all(const struct scenario *s, const struct variant *variant)
 {
 	const struct work *work = &works[s->kind];
 	unsigned int i;
@@ -207,7 +208,7 @@ static void clear_all(const struct scenario *s, const struct arm *arm)
 
 	for (at = 0; at < s->pages; at += 1ULL << s->order) {
 		for (i = 0; i < work->times; i++)
-			clear_folio(s, arm, at);
+			clear_folio(s, variant, at);
 		use_extent(work->use, folios + at * PAGE, PAGE << s->order);
 	}
 }
@@ -227,7 +228,7 @@ static char *clear_output(const struct scenario *s)
 	return folios + clear_bytes(s) / 2;
 }
 
-const struct family clear_family = {
+const struct subject clear_subject = {
 	.name = "clear",
 	.path = "bmm_clear_path",
 	.op = BMM_CLEAR_STREAMING,

@@ -184,15 +184,15 @@ static int copy_one(const struct scenario *s, char *to, char *from,
 	return silent ? 0 : err;
 }
 
-static void copy_folio(const struct scenario *s, const struct arm *arm,
+static void copy_folio(const struct scenario *s, const struct variant *variant,
 		       uint64_t at)
 {
 	size_t bytes = PAGE << s->order;
 	char *to = dst_pages + at * page_size;
 	char *from = src_pages + at * page_size;
 
-	if (arm)
-		limit_write(arm->limit, BMM_COPY_STREAMING, dst + at * PAGE,
+	if (variant)
+		limit_write(variant->limit, BMM_COPY_STREAMING, dst + at * PAGE,
 			    src + at * PAGE, bytes);
 	else if (works[s->kind].hint == MIGRATE)
 		returned = migrate(to, from);
@@ -200,12 +200,12 @@ static void copy_folio(const struct scenario *s, const struct arm *arm,
 		returned = copy_one(s, to, from, hint_of(s, at) * PAGE);
 }
 
-static void copy_all(const struct scenario *s, const struct arm *arm)
+static void copy_all(const struct scenario *s, const struct variant *variant)
 {
 	uint64_t at;
 
 	for (at = 0; at < s->pages; at += 1ULL << s->order) {
-		copy_folio(s, arm, at);
+		copy_folio(s, variant, at);
 		use_extent(works[s->kind].use, dst + at * PAGE,
 			   PAGE << s->order);
 	}
@@ -235,7 +235,7 @@ static char *copy_output(const struct scenario *s)
 	return dst + s->bytes / 2;
 }
 
-const struct family copy_family = {
+const struct subject copy_subject = {
 	.name = "copy",
 	.path = "bmm_copy_path",
 	.op = BMM_COPY_STREAMING,

@@ -3,9 +3,9 @@
  * The fuzzer: runs generated cases of a subject in the kernel's own code and in
  * the module, in a mode and with a backend, and compares the whole results.
  *
- * A case is one line, "ARM FIELD=N FIELD=N ...": the corpus is a file of such
- * lines, and one of them reproduces a failure. Nothing else decides what a case
- * does.
+ * A case is one line, "VARIANT FIELD=N FIELD=N ...": the corpus is a file of
+ * such lines, and one of them reproduces a failure. Nothing else decides what a
+ * case does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,31 +21,33 @@ struct tally {
 	uint64_t cases, served, kept; /* kept: from the corpus */
 };
 
-static const struct arm *arm_named(const struct run *run, const char *name)
+static const struct variant *variant_named(const struct run *run,
+					   const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < run->nr; i++)
-		if (run->arms[i].mode && !strcmp(run->arms[i].name, name))
-			return &run->arms[i];
+		if (run->variants[i].mode &&
+		    !strcmp(run->variants[i].name, name))
+			return &run->variants[i];
 	return NULL;
 }
 
-static const struct arm *arm_drawn(const struct run *run)
+static const struct variant *variant_drawn(const struct run *run)
 {
-	const struct arm *arm;
+	const struct variant *variant;
 
 	do
-		arm = &run->arms[random_next() % run->nr];
-	while (!arm->mode);
-	return arm;
+		variant = &run->variants[random_next() % run->nr];
+	while (!variant->mode);
+	return variant;
 }
 
-static void write_case(const struct run *run, const struct arm *arm,
+static void write_case(const struct run *run, const struct variant *variant,
 		       const uint64_t *value)
 {
-	const char *const *field = run->family->fields;
-	int at = snprintf(doing, DOING, "%s", arm->name);
+	const char *const *field = run->subject->fields;
+	int at = snprintf(doing, DOING, "%s", variant->name);
 
 	for (; *field; field++, value++)
 		at += snprintf(doing + at, DOING - (size_t)at, " %s=%llu",
@@ -55,7 +57,7 @@ static void write_case(const struct run *run, const struct arm *arm,
 /* Parses the numbers of a line, destroying it; missing ones are 0. */
 static void read_numbers(const struct run *run, char *line, uint64_t *value)
 {
-	const char *const *fields = run->family->fields;
+	const char *const *fields = run->subject->fields;
 	char *word, *number, *end;
 	size_t f;
 
@@ -81,7 +83,7 @@ static const char *read_case(const struct run *run, char *line, uint64_t *value)
 {
 	const char *name = strsep(&line, " \n");
 
-	if (!arms_known(run->family, name))
+	if (!variants_known(run->subject, name))
 		die("a case begins with a variant, not with %s",
 		    *name ? name : "a blank");
 	if (line)
@@ -93,7 +95,7 @@ static void build(const struct run *run, struct scenario *s,
 		  const uint64_t *value)
 {
 	*s = (struct scenario){ .name = "case", .repeat = 1 };
-	if (!run->family->build(s, value))
+	if (!run->subject->build(s, value))
 		die("a number of the case is out of range: %s",
 		    doing[0] ? doing : run->one_case);
 }
@@ -117,21 +119,21 @@ void fuzz_scenario(const struct run *run, struct scenario *s)
 
 /* Runs the kernel, then the module, and compares. */
 static void run_case(struct run *run, struct tally *tally,
-		     const struct arm *arm, const uint64_t *value)
+		     const struct variant *variant, const uint64_t *value)
 {
 	static struct scenario s;
 	uint64_t before;
 
-	write_case(run, arm, value);
+	write_case(run, variant, value);
 	build(run, &s, value);
-	run->family->enter(&s);
-	run_once(run, &s, &run->arms[0]);
-	run->family->keep(&s);
-	before = module_hits(run->family);
-	run_once(run, &s, arm);
-	tally->served += module_hits(run->family) != before;
+	run->subject->enter(&s);
+	run_once(run, &s, &run->variants[0]);
+	run->subject->keep(&s);
+	before = module_hits(run->subject);
+	run_once(run, &s, variant);
+	tally->served += module_hits(run->subject) != before;
 	tally->cases++;
-	if (!run_right(run, &s, arm)) {
+	if (!run_right(run, &s, variant)) {
 		run->failed = true;
 		printf("{\"event\":\"differs\",\"case\":\"%s\"}\n", doing);
 	}
@@ -142,10 +144,11 @@ static void run_case(struct run *run, struct tally *tally,
 static void run_line(struct run *run, struct tally *tally, char *line)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
-	const struct arm *arm = arm_named(run, read_case(run, line, value));
+	const struct variant *variant = variant_named(run, read_case(run, line,
+								     value));
 
-	if (arm)
-		run_case(run, tally, arm, value);
+	if (variant)
+		run_case(run, tally, variant, value);
 }
 
 static void run_corpus(struct run *run, struct tally *tally)
@@ -181,8 +184,8 @@ static void run_made_up(struct run *run, struct tally *tally)
 		/* a case that seeds its own array must not decide the next one */
 		random_seed(order_random(&run->seed));
 		memset(value, 0, sizeof(value));
-		run->family->draw(value);
-		run_case(run, tally, arm_drawn(run), value);
+		run->subject->draw(value);
+		run_case(run, tally, variant_drawn(run), value);
 	}
 }
 
@@ -195,10 +198,10 @@ void fuzz(struct run *run)
 
 	if (!run->module)
 		die("a fuzzer needs a module");
-	run->family->draw(value);
-	run->family->build(&any, value);
+	run->subject->draw(value);
+	run->subject->build(&any, value);
 	run->backends = true;
-	arms_make(run, &any);
+	variants_make(run, &any);
 	services_quiet(); /* no messages about fallbacks */
 	if (run->one_case) {
 		run_one(run, &tally);

@@ -128,12 +128,13 @@ static void free_pages(const struct scenario *s)
 	}
 }
 
-static void hotplug_call(const struct scenario *s, const struct arm *arm)
+static void hotplug_call(const struct scenario *s, const struct variant *variant)
 {
 	if (s->kind >= JOINS)
 		return set_contiguous(zone);
-	if (arm)
-		limit_write(arm->limit, BMM_STAMP, block(at), NULL, s->bytes);
+	if (variant)
+		limit_write(variant->limit, BMM_STAMP, block(at), NULL,
+			    s->bytes);
 	else
 		init(at);
 	free_pages(s);
@@ -184,7 +185,7 @@ static char *hotplug_output(const struct scenario *s)
 	return block(at) + s->bytes / 2;
 }
 
-const struct family hotplug_family = {
+const struct subject hotplug_subject = {
 	.name = "hotplug",
 	.path = "bmm_hotplug_path",
 	.op = BMM_STAMP,

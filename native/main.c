@@ -4,14 +4,14 @@
  *
  *	bmm-native DIRECTORY SUBJECT --size=BYTES --rounds=N --seed=N
  *		[--only=NAME,...] [--backends] [--break-one-word] [--shared]
- *		[--fuzz=SECONDS [--corpus=FILE]] [--case="ARM FIELD=N ..."]
+ *		[--fuzz=SECONDS [--corpus=FILE]] [--case="VARIANT FIELD=N ..."]
  *		[--stock] [--against=DIRECTORY]
  *
  * Each scenario is timed, and the module's results are compared with the
- * kernel's; with --shared no arm is timed: each must write nothing that CPUs
- * share (run.c); with --fuzz generated cases take the place of
- * scenarios (fuzz.c); with --against the code of a second kernel runs in turn
- * with that of the first (side.c).
+ * kernel's; with --shared no variant is timed: each must write nothing that
+ * CPUs share (run.c); with --fuzz generated cases take the place of scenarios
+ * (fuzz.c); with --against the code of a second kernel runs in turn with that
+ * of the first (side.c).
  *
  * The bulkmm command is the user's front end for this. Writes JSON lines as
  * bmm-bench does. Exit code 0, 1 (something differs), 2 (usage), 3 (something
@@ -23,11 +23,12 @@
 
 #include "native.h"
 
-static const struct family *const families[] = { &memmap_family, &clear_family,
-						 &copy_family, &vmap_family,
-						 &hotplug_family };
+static const struct subject *const subjects[] = { &memmap_subject,
+						  &clear_subject, &copy_subject,
+						  &vmap_subject,
+						  &hotplug_subject };
 
-#define FAMILIES_NR (sizeof(families) / sizeof(families[0]))
+#define SUBJECTS_NR (sizeof(subjects) / sizeof(subjects[0]))
 
 static bool take_flag(struct run *run, const char *word)
 {
@@ -77,16 +78,16 @@ static bool parse(struct run *run, int argc, char **argv)
 
 	if (argc < 3)
 		return false;
-	for (f = 0; f < FAMILIES_NR; f++)
-		if (!strcmp(argv[2], families[f]->name))
-			run->family = families[f];
+	for (f = 0; f < SUBJECTS_NR; f++)
+		if (!strcmp(argv[2], subjects[f]->name))
+			run->subject = subjects[f];
 	for (i = 3; i < argc; i++) {
 		value = strchr(argv[i], '=');
 		if (value ? !take_value(run, argv[i], value + 1) :
 			    !take_flag(run, argv[i]))
 			return false;
 	}
-	return run->family && run->size && (run->rounds || run->shared) &&
+	return run->subject && run->size && (run->rounds || run->shared) &&
 	       run->seed;
 }
 
@@ -129,7 +130,7 @@ static unsigned int load(struct run *run, const char *directory,
 	services_init();
 	if (!side_now())
 		run->module = module_init();
-	return run->family->setup(list, run->size);
+	return run->subject->setup(list, run->size);
 }
 
 int main(int argc, char **argv)
@@ -153,8 +154,8 @@ int main(int argc, char **argv)
 		others_nr = load(&run, run.against, others);
 		side_enter(0);
 	}
-	if ((run.one_case || run.fuzz) && !run.family->fields)
-		die("there is no fuzzer for %s", run.family->name);
+	if ((run.one_case || run.fuzz) && !run.subject->fields)
+		die("there is no fuzzer for %s", run.subject->name);
 	if (run.one_case && !run.fuzz) {
 		fuzz_scenario(&run, &list[0]);
 		nr = 1;

@@ -179,14 +179,14 @@ static void memmap_reset(const struct scenario *s)
 	odd_page = s->value[ODD] ? last(s) : NULL;
 }
 
-static void memmap_call(const struct scenario *s, const struct arm *arm)
+static void memmap_call(const struct scenario *s, const struct variant *variant)
 {
 	const uint64_t *v = s->value;
 
-	if (arm && arm->peer)
-		return memmap_template(first(s), s, arm->peer);
-	if (arm)
-		return limit_write(arm->limit, BMM_STAMP, first(s), NULL,
+	if (variant && variant->peer)
+		return memmap_template(first(s), s, variant->peer);
+	if (variant)
+		return limit_write(variant->limit, BMM_STAMP, first(s), NULL,
 				   s->bytes);
 	if (min_pages)
 		*min_pages = v[SMALL] ? v[SMALL] : min_pages_own;
@@ -235,7 +235,7 @@ static char *memmap_output(const struct scenario *s)
 	return first(s) + (s->pages - (s->pages > 1)) / 2 * memmap_record;
 }
 
-const struct family memmap_family = {
+const struct subject memmap_subject = {
 	.name = "memmap",
 	.path = "bmm_memmap_path",
 	.op = BMM_STAMP,

@@ -99,37 +99,38 @@ bool module_force(const struct mode *mode, const char *backend)
 }
 
 /*
- * Switches the module as an arm needs it, and saves that state. It begins as
- * loaded: nothing is known of another arm or scenario. False: the module has no
- * such mode or backend.
+ * Switches the module as a variant needs it, and saves that state. It begins as
+ * loaded: nothing is known of another variant or scenario. False: the module
+ * has no such mode or backend.
  */
-bool module_arm(struct arm *arm, const struct family *family)
+bool module_prepare(struct variant *variant, const struct subject *subject)
 {
 	int (*parse)(void *,
 		     const char *) = (void *)module_symbol("bmm_parse_mode");
 	int (*set)(void *, int) = (void *)module_symbol("bmm_path_set_mode");
-	void *path = module_symbol(family->path);
-	int mode = parse(path, arm->mode->name);
-	bool armed;
+	void *path = module_symbol(subject->path);
+	int mode = parse(path, variant->mode->name);
+	bool prepared;
 
 	module_put(loaded);
 	sites_write(false);
-	module_workers(arm->mode->workers);
-	armed = mode > 0 && !set(path, mode) &&
-		(!arm->backend || module_force(arm->mode, arm->backend));
-	if (armed)
-		arm->state = module_copy();
+	module_workers(variant->mode->workers);
+	prepared = mode > 0 && !set(path, mode) &&
+		   (!variant->backend ||
+		    module_force(variant->mode, variant->backend));
+	if (prepared)
+		variant->state = module_copy();
 	module_put(loaded);
-	return armed;
+	return prepared;
 }
 
 /*
- * Puts the module into an arm's state, and attaches its hooks; an arm without a
- * mode leaves the kernel as it was built.
+ * Puts the module into a variant's state, and attaches its hooks; a variant
+ * without a mode leaves the kernel as it was built.
  */
-void module_swap(const struct arm *to)
+void module_swap(const struct variant *to)
 {
-	static const struct arm *in;
+	static const struct variant *in;
 
 	if (in && in->state)
 		module_keep(in->state);
@@ -140,7 +141,7 @@ void module_swap(const struct arm *to)
 }
 
 /* How many requests the module has served in this state. */
-uint64_t module_hits(const struct family *family)
+uint64_t module_hits(const struct subject *subject)
 {
 	enum {
 		HITS = 1
@@ -150,7 +151,7 @@ uint64_t module_hits(const struct family *family)
 
 	if (!sum) {
 		sum = (void *)module_symbol("bmm_path_sum");
-		path = module_symbol(family->path);
+		path = module_symbol(subject->path);
 	}
 	return (uint64_t)sum(path, HITS);
 }
@@ -207,13 +208,13 @@ static void serving(int op, char *buf, size_t size)
  * Lists the backends that the module selected; the mode has one operation, or
  * all. Empty if there is no choice.
  */
-void module_served(const struct family *family, const struct mode *mode,
+void module_served(const struct subject *subject, const struct mode *mode,
 		   char *buf, size_t size)
 {
 	int op;
 
 	buf[0] = '\0';
 	for (op = 0; op < BMM_OPS; op++)
-		if (family->ops & 1 << op && (mode->op == -1 || mode->op == op))
+		if (subject->ops & 1 << op && (mode->op == -1 || mode->op == op))
 			serving(op, buf, size);
 }

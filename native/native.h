@@ -13,13 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench.h"
+#include "common.h"
 
 #define PAGE	       ((size_t)4096)
 #define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
 #define STATE_FLAGS    ((size_t)128)	   /* a section's pageblock flags */
 #define ENVIRONMENT    3		   /* exit code */
-#define ARMS_MAX       40
+#define VARIANTS_MAX   40
 #define SCENARIOS_MAX  24
 #define NAME_MAX_BYTES 64
 #define FIELDS_MAX     16
@@ -65,7 +65,8 @@
  * @op:   enum bmm_op whose backends can be forced; -1: none; NO_OP: nor does it
  *        use any
  * @workers: NULL, or the value of that setting: "1", or another one, which then
- *           is in the arm's name; such an arm runs only if all are asked for
+ *           is in the variant's name; such a variant runs only if all are
+ *           asked for
  */
 struct mode {
 	const char *name;
@@ -74,7 +75,7 @@ struct mode {
 };
 
 /**
- * struct arm - one way to do the job of a scenario
+ * struct variant - one way to do the job of a scenario
  * @name:    as in the results
  * @mode:    mode of the module; NULL: the kernel's own code, or a limit
  * @backend: forced backend, or NULL
@@ -82,9 +83,9 @@ struct mode {
  * @loop:    a limit: the job as a loop of the harness
  * @peer:    number of a published method, from 1 on
  * @side:    whose code runs: 1, of the kernel to compare with
- * @state:   the module's state in this arm: each arm has its own
+ * @state:   the module's state in this variant: each variant has its own
  */
-struct arm {
+struct variant {
 	char name[NAME_MAX_BYTES];
 	const struct mode *mode;
 	const char *backend;
@@ -104,7 +105,7 @@ struct arm {
  * @from, @pages: the PFNs in question
  * @each:   pages per call, if it takes several calls
  * @kind:   what else distinguishes it, known to its subject
- * @modes:  modes that are arms
+ * @modes:  modes that are variants
  * @peers:  names of published methods, up to a NULL; or NULL
  * @extra:  runs only if named, or if all rows are asked for
  * @value:  numbers known to its subject; they define a case of the fuzzer
@@ -129,18 +130,18 @@ struct scenario {
 };
 
 /**
- * struct family - a subject: a kernel function and its path in the module
+ * struct subject - a kernel function and its path in the module
  * @name:   as on the command line
  * @path:   symbol of the path in the module
  * @op:     what the stores of a limit do
- * @modes:  all that a scenario can have as arms
+ * @modes:  all that a scenario can have as variants
  * @loop:   a limit is a loop of the harness, not stores
  * @ops:    the operations that it has a choice of backends for, a bit each
  * @setup:  builds the state and lists the scenarios; returns how many
  * @enter:  other preparation of a scenario, once
  * @reset:  runs before each operation, not timed
- * @call:   enters the kernel's function; or, for an @arm, does the same amount
- *          of stores, or the loop, or a peer's method
+ * @call:   enters the kernel's function; or does as much as a @variant of the
+ *          harness: stores, a loop, or a peer's method
  * @keep:   saves the kernel's result, unless it is known
  * @right:  whether the whole result is the same as the kernel's
  * @output: some byte of the result
@@ -148,7 +149,7 @@ struct scenario {
  * @draw:   generates such numbers
  * @build:  builds a scenario from them; false: out of range
  */
-struct family {
+struct subject {
 	const char *name;
 	const char *path;
 	enum bmm_op op;
@@ -158,7 +159,7 @@ struct family {
 	unsigned int (*setup)(struct scenario *list, uint64_t size);
 	void (*enter)(const struct scenario *s);
 	void (*reset)(const struct scenario *s);
-	void (*call)(const struct scenario *s, const struct arm *arm);
+	void (*call)(const struct scenario *s, const struct variant *variant);
 	void (*keep)(const struct scenario *s);
 	bool (*right)(const struct scenario *s);
 	char *(*output)(const struct scenario *s);
@@ -168,7 +169,7 @@ struct family {
 };
 
 /**
- * struct run - what was asked for, and the arms of the current scenario
+ * struct run - what was asked for, and the variants of the current scenario
  * @backends: also run each backend
  * @corrupt:    corrupt one word of what the module wrote
  * @shared:     find stores to memory that CPUs share
@@ -180,7 +181,7 @@ struct family {
  * @arrays:   seed of what is random in a scenario, the same on both sides
  */
 struct run {
-	const struct family *family;
+	const struct subject *subject;
 	uint64_t size;
 	unsigned int rounds;
 	uint64_t seed;
@@ -194,25 +195,26 @@ struct run {
 	unsigned int seconds;
 	const char *corpus;
 	const char *one_case;
-	struct arm arms[ARMS_MAX];
+	struct variant variants[VARIANTS_MAX];
 	size_t nr;
 	const char *against;
 	bool stock;
 	uint64_t arrays;
 };
 
-extern const struct family memmap_family, clear_family, copy_family,
-	vmap_family, hotplug_family;
+extern const struct subject memmap_subject, clear_subject, copy_subject,
+	vmap_subject, hotplug_subject;
 
-/* arms.c */
-bool arms_known(const struct family *family, const char *name);
-void arms_make(struct run *run, const struct scenario *s);
-void arms_free(struct run *run);
+/* variants.c */
+bool variants_known(const struct subject *subject, const char *name);
+void variants_make(struct run *run, const struct scenario *s);
+void variants_free(struct run *run);
 
 /* run.c */
 uint64_t run_once(const struct run *run, const struct scenario *s,
-		  const struct arm *arm);
-bool run_right(struct run *run, const struct scenario *s, const struct arm *arm);
+		  const struct variant *variant);
+bool run_right(struct run *run, const struct scenario *s,
+	       const struct variant *variant);
 void run_scenario(struct run *run, const struct scenario *s);
 void shared_scenario(struct run *run, const struct scenario *s);
 
@@ -279,12 +281,12 @@ void work_pin(void);
 
 /* module.c */
 bool module_init(void);
-bool module_arm(struct arm *arm, const struct family *family);
+bool module_prepare(struct variant *variant, const struct subject *subject);
 bool module_force(const struct mode *mode, const char *backend);
-void module_swap(const struct arm *to);
-uint64_t module_hits(const struct family *family);
+void module_swap(const struct variant *to);
+uint64_t module_hits(const struct subject *subject);
 void module_protect(bool on);
-void module_served(const struct family *family, const struct mode *mode,
+void module_served(const struct subject *subject, const struct mode *mode,
 		   char *buf, size_t size);
 
 #endif

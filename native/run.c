@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Times a scenario: the kernel's function runs once and its result is kept;
- * every arm runs once to warm up; then follow rounds in which every arm runs
- * once, in random order, and its result is compared with the kernel's.
+ * every variant runs once to warm up; then follow rounds in which every variant
+ * runs once, in random order, and its result is compared with the kernel's.
  *
  * Or finds stores to memory that CPUs share: once it is loaded, the module may
  * write only to per-CPU memory. A store to anything else faults.
@@ -17,48 +17,51 @@ static void run_enter(const struct run *run, const struct scenario *s,
 {
 	side_enter(side);
 	random_seed(run->arrays);
-	run->family->enter(s);
+	run->subject->enter(s);
 }
 
-/* Runs an arm once; returns how long it took. */
+/* Runs a variant once; returns how long it took. */
 uint64_t run_once(const struct run *run, const struct scenario *s,
-		  const struct arm *arm)
+		  const struct variant *variant)
 {
-	const struct arm *own = arm->limit || arm->loop || arm->peer ? arm :
-								       NULL;
+	const struct variant *own = variant->limit || variant->loop ||
+						    variant->peer ?
+					    variant :
+					    NULL;
 	uint64_t took = 0, begun;
 	unsigned int i;
 
-	if (arm->side != side_now())
-		run_enter(run, s, arm->side);
-	module_swap(arm);
+	if (variant->side != side_now())
+		run_enter(run, s, variant->side);
+	module_swap(variant);
 	for (i = 0; i < s->repeat; i++) {
-		run->family->reset(s);
+		run->subject->reset(s);
 		begun = bmm_host_clock();
-		run->family->call(s, own);
+		run->subject->call(s, own);
 		took += bmm_host_clock() - begun;
 	}
 	return took / s->repeat;
 }
 
-/* Whether an arm leaves a result that can be compared. */
-static bool has_result(const struct scenario *s, const struct arm *arm)
+/* Whether a variant leaves a result that can be compared. */
+static bool has_result(const struct scenario *s, const struct variant *variant)
 {
-	return !arm->limit && !arm->loop && !s->overwritten;
+	return !variant->limit && !variant->loop && !s->overwritten;
 }
 
-/* Whether an arm left the same result as the kernel. */
-bool run_right(struct run *run, const struct scenario *s, const struct arm *arm)
+/* Whether a variant left the same result as the kernel. */
+bool run_right(struct run *run, const struct scenario *s,
+	       const struct variant *variant)
 {
 	bool same;
 
-	if (!has_result(s, arm))
+	if (!has_result(s, variant))
 		return true;
-	if (run->corrupt && (arm->mode || (run->against && !arm->side)))
-		*run->family->output(s) ^= 0x10;
-	same = run->family->right(s);
+	if (run->corrupt && (variant->mode || (run->against && !variant->side)))
+		*run->subject->output(s) ^= 0x10;
+	same = run->subject->right(s);
 	if (!same)
-		fprintf(stderr, "%s: %s differs\n", s->name, arm->name);
+		fprintf(stderr, "%s: %s differs\n", s->name, variant->name);
 	return same;
 }
 
@@ -70,74 +73,76 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 
 	side_enter(0);
 	for (i = 0; i < run->nr; i++) {
-		const struct arm *arm = &run->arms[i];
+		const struct variant *variant = &run->variants[i];
 
-		if (has_result(s, arm))
+		if (has_result(s, variant))
 			printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
-			       s->name, arm->name, same[i] ? "true" : "false");
-		if (!arm->mode || arm->backend)
+			       s->name, variant->name,
+			       same[i] ? "true" : "false");
+		if (!variant->mode || variant->backend)
 			continue;
-		module_swap(arm);
-		module_served(run->family, arm->mode, served, sizeof(served));
-		if (!module_hits(run->family))
+		module_swap(variant);
+		module_served(run->subject, variant->mode, served,
+			      sizeof(served));
+		if (!module_hits(run->subject))
 			snprintf(served, sizeof(served), "kernel");
 		if (served[0])
 			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
-			       s->name, arm->name, served);
+			       s->name, variant->name, served);
 	}
 	fflush(stdout);
 }
 
-/* Times all arms of a scenario, and compares their results. */
+/* Times all variants of a scenario, and compares their results. */
 void run_scenario(struct run *run, const struct scenario *s)
 {
-	size_t order[ARMS_MAX], i;
-	bool same[ARMS_MAX];
+	size_t order[VARIANTS_MAX], i;
+	bool same[VARIANTS_MAX];
 	unsigned int round;
 
-	arms_make(run, s);
+	variants_make(run, s);
 	run->arrays = random_next();
-	run_enter(run, s, run->arms[0].side);
-	run_once(run, s, &run->arms[0]);
-	if (run->family->keep)
-		run->family->keep(s);
+	run_enter(run, s, run->variants[0].side);
+	run_once(run, s, &run->variants[0]);
+	if (run->subject->keep)
+		run->subject->keep(s);
 	for (i = 0; i < run->nr; i++) {
 		order[i] = i;
-		run_once(run, s, &run->arms[i]);
-		same[i] = run_right(run, s, &run->arms[i]);
+		run_once(run, s, &run->variants[i]);
+		same[i] = run_right(run, s, &run->variants[i]);
 	}
 	for (round = 0; round < run->rounds; round++) {
 		order_shuffle(order, run->nr, &run->seed);
 		for (i = 0; i < run->nr; i++) {
-			const struct arm *arm = &run->arms[order[i]];
-			uint64_t ns = run_once(run, s, arm);
+			const struct variant *variant = &run->variants[order[i]];
+			uint64_t ns = run_once(run, s, variant);
 
-			same[order[i]] &= run_right(run, s, arm);
+			same[order[i]] &= run_right(run, s, variant);
 			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
-			       s->name, arm->name, (unsigned long long)ns,
+			       s->name, variant->name, (unsigned long long)ns,
 			       (unsigned long long)s->bytes);
 		}
 	}
 	print_verdicts(run, s, same);
 	for (i = 0; i < run->nr; i++)
 		run->failed |= !same[i];
-	arms_free(run);
+	variants_free(run);
 }
 
 static void shared_by(const struct run *run, const struct scenario *s,
-		      const struct arm *arm)
+		      const struct variant *variant)
 {
 	uint64_t clocks = services_clocks();
 
-	module_swap(arm);
-	run->family->reset(s);
+	module_swap(variant);
+	run->subject->reset(s);
 	module_protect(true);
-	run->family->call(s, NULL);
-	if (run->corrupt && arm->mode->op >= 0)
-		module_force(arm->mode, "fastest");
+	run->subject->call(s, NULL);
+	if (run->corrupt && variant->mode->op >= 0)
+		module_force(variant->mode, "fastest");
 	module_protect(false);
 	printf("{\"event\":\"shared\",\"scenario\":\"%s\",\"variant\":\"%s\",\"clocks\":%llu}\n",
-	       s->name, arm->name,
+	       s->name, variant->name,
 	       (unsigned long long)(services_clocks() - clocks));
 }
 
@@ -149,10 +154,10 @@ void shared_scenario(struct run *run, const struct scenario *s)
 {
 	size_t i;
 
-	arms_make(run, s);
-	run->family->enter(s);
+	variants_make(run, s);
+	run->subject->enter(s);
 	for (i = 0; i < run->nr; i++)
-		if (run->arms[i].mode)
-			shared_by(run, s, &run->arms[i]);
-	arms_free(run);
+		if (run->variants[i].mode)
+			shared_by(run, s, &run->variants[i]);
+	variants_free(run);
 }

@@ -287,9 +287,9 @@ static void limit_leaves(const struct scenario *s)
 		*to++ = vmap_value(s, i) | LEAF;
 }
 
-static void vmap_call(const struct scenario *s, const struct arm *arm)
+static void vmap_call(const struct scenario *s, const struct variant *variant)
 {
-	if (!arm)
+	if (!variant)
 		call_all(s);
 	else if (s->modes == vmap_modes)
 		limit_blocks(s);
@@ -299,7 +299,7 @@ static void vmap_call(const struct scenario *s, const struct arm *arm)
 		limit_entries(s);
 }
 
-const struct family vmap_family = {
+const struct subject vmap_subject = {
 	.name = "vmap",
 	.path = "bmm_vmap_path",
 	.modes = vmap_modes,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The arms of a scenario: the kernel's function, twice, or that of the kernel to
- * compare with; the module in each mode and with each backend; published
- * methods; limits.
+ * The variants of a scenario: the kernel's function, twice, or that of the
+ * kernel to compare with; the module in each mode and with each backend;
+ * published methods; limits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 
 #include "native.h"
 
-static struct arm *add(struct run *run, const char *name, const char *suffix)
+static struct variant *add(struct run *run, const char *name, const char *suffix)
 {
-	struct arm *arm = &run->arms[run->nr++];
+	struct variant *variant = &run->variants[run->nr++];
 
-	if (run->nr > ARMS_MAX)
+	if (run->nr > VARIANTS_MAX)
 		die("too many variants");
-	*arm = (struct arm){ .mode = NULL };
-	snprintf(arm->name, sizeof(arm->name), "%s%s", name, suffix);
-	return arm;
+	*variant = (struct variant){ .mode = NULL };
+	snprintf(variant->name, sizeof(variant->name), "%s%s", name, suffix);
+	return variant;
 }
 
 static bool is_shared(const struct mode *mode)
@@ -27,32 +27,32 @@ static bool is_shared(const struct mode *mode)
 }
 
 /*
- * The name of the module's arm in a mode: memmap has only one mode, and those
- * of vmap are known by their own names.
+ * The name of the module's variant in a mode: memmap has only one mode, and
+ * those of vmap are known by their own names.
  */
-static void name_mode(const struct family *family, const struct mode *mode,
+static void name_mode(const struct subject *subject, const struct mode *mode,
 		      char *buf, size_t size)
 {
 	bool usual = !strcmp(mode->name, "on") || !strcmp(mode->name, "auto");
 	bool shared = is_shared(mode);
 
-	snprintf(buf, size, "%s%s%s%s", family->loop || usual ? "" : "bulkmm-",
+	snprintf(buf, size, "%s%s%s%s", subject->loop || usual ? "" : "bulkmm-",
 		 usual ? "bulkmm" : mode->name, shared ? "-" : "",
 		 shared ? mode->workers : "");
 }
 
 /*
- * Whether the module can have an arm of this name. Its backend, if it names
+ * Whether the module can have a variant of this name. Its backend, if it names
  * one, may be unknown to this CPU.
  */
-bool arms_known(const struct family *family, const char *name)
+bool variants_known(const struct subject *subject, const char *name)
 {
 	size_t length = strcspn(name, ":");
 	const struct mode *mode;
 	char known[NAME_MAX_BYTES];
 
-	for (mode = family->modes; mode->name; mode++) {
-		name_mode(family, mode, known, sizeof(known));
+	for (mode = subject->modes; mode->name; mode++) {
+		name_mode(subject, mode, known, sizeof(known));
 		if (strlen(known) == length && !memcmp(known, name, length))
 			return true;
 	}
@@ -62,28 +62,28 @@ bool arms_known(const struct family *family, const char *name)
 /* Adds the module in a mode: as it selects, and with each backend. */
 static void add_mode(struct run *run, const struct mode *mode)
 {
-	const struct family *family = run->family;
+	const struct subject *subject = run->subject;
 	const struct bmm_backend *backend;
 	char name[24], suffix[32];
-	struct arm *arm;
+	struct variant *variant;
 	size_t i;
 
 	if (is_shared(mode) && !run->backends)
 		return;
-	name_mode(family, mode, name, sizeof(name));
-	arm = add(run, name, "");
-	arm->mode = mode;
-	if (!module_arm(arm, family))
-		die("the module does not attach %s in mode %s", family->name,
+	name_mode(subject, mode, name, sizeof(name));
+	variant = add(run, name, "");
+	variant->mode = mode;
+	if (!module_prepare(variant, subject))
+		die("the module does not attach %s in mode %s", subject->name,
 		    mode->name);
 	if (!run->backends || mode->op < 0 || is_shared(mode))
 		return;
 	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
-		arm = add(run, name, suffix);
-		arm->mode = mode;
-		arm->backend = backend->name;
-		if (!module_arm(arm, family))
+		variant = add(run, name, suffix);
+		variant->mode = mode;
+		variant->backend = backend->name;
+		if (!module_prepare(variant, subject))
 			run->nr--;
 	}
 }
@@ -100,8 +100,8 @@ static void add_kernels(struct run *run)
 		add(run, "kernel", "");
 }
 
-/* Sets up all arms of a scenario. */
-void arms_make(struct run *run, const struct scenario *s)
+/* Sets up all variants of a scenario. */
+void variants_make(struct run *run, const struct scenario *s)
 {
 	const struct limit *limit;
 	const struct mode *mode;
@@ -118,20 +118,20 @@ void arms_make(struct run *run, const struct scenario *s)
 		add(run, s->peers[i], "")->peer = i + 1;
 	if (s->unlimited)
 		return;
-	if (run->family->loop) {
+	if (run->subject->loop) {
 		add(run, "limit:", "loop")->loop = true;
 		return;
 	}
-	for (i = 0; (limit = limit_at(run->family->op, i)); i++)
+	for (i = 0; (limit = limit_at(run->subject->op, i)); i++)
 		add(run, "limit:", limit_name(limit))->limit = limit;
 }
 
-/* Detaches the module, and frees what it was in each arm. */
-void arms_free(struct run *run)
+/* Detaches the module, and frees what it was in each variant. */
+void variants_free(struct run *run)
 {
 	size_t i;
 
-	module_swap(&run->arms[0]);
+	module_swap(&run->variants[0]);
 	for (i = 0; i < run->nr; i++)
-		free(run->arms[i].state);
+		free(run->variants[i].state);
 }
