@@ -112,7 +112,7 @@ class Zeroer:
         """
         passed, ticks = 0, ROUND if self.watch else 1
         pages = KNOWN_IN_A_ROW * ticks
-        writes = ceil(part.free() * part.page / PORTION) if self.watch else inf
+        writes = ceil(part.free() / _portion(part)) if self.watch else inf
         while not self.stop.is_set() and passed * pages <= part.free() > 0 < writes:
             writes -= 1
             wall, cpu = time.monotonic(), time.thread_time()
@@ -126,7 +126,7 @@ class Zeroer:
 
     def _write(self, part: Pool) -> int:
         """Have a portion zeroed; return 0, or why none was."""
-        kib, count = part.page // KIB, max(PORTION // part.page, 1)
+        kib, count = part.page // KIB, _portion(part)
         kept = ceil(part.read(TOTAL) * self.margin)
         try:
             part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {kept}")
@@ -144,3 +144,8 @@ class Zeroer:
         """Leave the CPU to others for a while, if they wanted it meanwhile."""
         if wall - cpu > cpu / 4:
             self.stop.wait((SHARE - 1) * cpu)
+
+
+def _portion(part: Pool) -> int:
+    """Return how many pages a write has zeroed."""
+    return max(PORTION // part.page, 1)

@@ -398,11 +398,16 @@ def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
         assert counts() == before
 
 
+@pytest.mark.parametrize(("mib", "writes"), [(2, 1), (1024, 6)])
 def test_a_watch_leaves_a_busy_node_for_the_next(
-    two: Fake, monkeypatch: pytest.MonkeyPatch
+    two: Fake, monkeypatch: pytest.MonkeyPatch, mib: int, writes: int
 ) -> None:
     """Whose pages come back dirty as fast as they are zeroed."""
     nodes: list[int | None] = []
+    for node, free in {0: "6", 1: "4"}.items():
+        home = f"{NODE}/node{node}/hugepages/hugepages-{mib << 10}kB"
+        for name in ("nr_hugepages", "free_hugepages"):
+            two.write(f"{home}/{name}", free, 0o644)
 
     def returned_dirty(self: zero.Zeroer, part: Pool) -> int:
         nodes.append(part.node)
@@ -411,6 +416,6 @@ def test_a_watch_leaves_a_busy_node_for_the_next(
         return 0
 
     monkeypatch.setattr(zero.Zeroer, "_write", returned_dirty)
-    parts = Pool(Root(two.root), 2 * MIB).parts()
+    parts = Pool(Root(two.root), mib * MIB).parts()
     zero.Zeroer(parts, margin=0, watch=True).run(1, lambda *_: None)
-    assert nodes == [0, 1]
+    assert nodes == [0] * writes + [1]
