@@ -77,13 +77,15 @@ case_ambiguous() {
 # a struct of the kernel that is not as the module was built for: the size differs,
 # the offset does, or there is no such member
 case_layout() {
+	x86="alloc auto thread_info.status"
+	[ "$(uname -m)" = x86_64 ] || x86=
 	for row in "memmap on vmem_altmap.base_pfn page.flags" \
 		"memmap on mem_section.section_mem_map" \
 		"clear auto task_struct.flags thread_info.flags" \
 		"prezero on page.page_type" \
 		"vmap pte vm_struct.flags vm_struct.size" \
 		"prezero on hstate.order hstate.demote_order" \
-		"hotplug on zone.contiguous"; do
+		"hotplug on zone.contiguous" ${x86:+"$x86"}; do
 		# shellcheck disable=SC2086 # words
 		set -- $row
 		load memmap=off hotplug=off

@@ -12,6 +12,7 @@ bmm-probes := \
 	$(call bmm-has,BMM_HAVE_ALLOC_NOLOCK,"alloc_pages_nolock_noprof.gfp_t",include/linux/gfp.h) \
 	$(call bmm-has,BMM_HAVE_DFL_WQ,"system_dfl_wq;",include/linux/workqueue.h) \
 	$(call bmm-has,BMM_HAVE_FOLIO_FREE,"(\*folio_free)",include/linux/memremap.h) \
+	$(call bmm-has,BMM_HAVE_FOLIO_ORDER,"_folio_order;",include/linux/mm_types.h) \
 	$(call bmm-has,BMM_HAVE_FOLIO_ZERO_USER,folio_zero_user,include/linux/mm.h) \
 	$(call bmm-has,BMM_HAVE_COPY_LARGE_FOLIO,copy_user_large_folio,include/linux/mm.h) \
 	$(call bmm-has,BMM_HAVE_DIRECT_MULTI,register_ftrace_direct_multi,include/linux/ftrace.h) \
