@@ -121,8 +121,8 @@ static bool fill_allowed(const struct fill *fill, unsigned long taken)
 }
 
 /*
- * Takes the first page of a node's free list; NULL if others need it, or if the
- * task's cpuset lacks the node.
+ * Takes the first page of a node's free list; NULL if it is not allowed, if no
+ * page is fit, or if the task's cpuset lacks the node.
  *
  * Where the kernel cannot take any, as all are broken, isolated, or gone since
  * we looked, it allocates one, which leaves with its last reference. That must
@@ -291,8 +291,8 @@ static unsigned long fill_pages(const struct fill *fill, unsigned long pages,
  *
  * Return: 0 after @pages or a part of them; if there was none, -EEXIST: the
  * next %SKIPPED pages are known to be zero, and the next call tries others;
- * -EAGAIN: others need them; -EINTR; -ENODEV: the path is off; -ENOMEM;
- * -EINVAL: no such pool or node; -ENODATA: frees do not reach the hook.
+ * -EAGAIN: none can be had (fill_take()); -EINTR; -ENODEV: the path is off;
+ * -ENOMEM; -EINVAL: no such pool or node; -ENODATA: frees do not reach the hook.
  */
 int bmm_filler_run(unsigned long kib, int nid, unsigned long pages,
 		   unsigned long floor)

@@ -137,8 +137,8 @@ pool zero: pool.run:zero
     Zero the free pages of the pools, one by one, so that nobody who takes one has to
     wait for that. It needs path prezero of the module, which remembers them. Pages that
     are reserved, and the margin, stay free. A thread whose CPU others want uses at most
-    about a tenth of it. Exit code 1: some are left because others need them, or the
-    command's cpuset lacks the node.
+    about a tenth of it. Exit code 1: some are left, and a line says why: others need
+    them, the margin keeps them free, or the command's cpuset lacks the node.
 --watch  go on, whenever pages come back
 --margin PERCENT = 10%  keep so many of a node's pages free
 --page SIZE  zero pages of this size (default: all sizes)

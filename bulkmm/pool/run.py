@@ -4,7 +4,7 @@
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -217,21 +217,34 @@ def zero(args: argparse.Namespace) -> int:
     seconds = time.monotonic() - began
     done = zeroing.counted(root) - before
     said = [f"{done} pages zeroed in {seconds:.1f} s"]
-    said += [_state(root, node) for node in nodes if node.free]
+    said += [_state(root, node, margin) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
     record.tell(said, as_json=args.json)
     left = any(node.free and not node.tried_all for node in nodes)
     return Exit.VERDICT if left else Exit.OK
 
 
-def _state(root: Root, node: NodeZeroed) -> str:
+def _state(root: Root, node: NodeZeroed, margin: float) -> str:
     pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
     if node.tried_all:
         tried = f"all {pages} were tried"
         return f"node {node.node}: {tried}; those that can be used are zero"
-    outside = outside_cpuset(root, node.node)
-    why = "this command's cpuset lacks the node" if outside else "others need them"
+    why = _why_left(root, node, margin)
     return f"node {node.node}: {pages}; some are left because {why}"
+
+
+def _why_left(root: Root, node: NodeZeroed, margin: float) -> str:
+    """Return why no page was to be had (fill_allowed(), module/prezero_fill.c)."""
+    if outside_cpuset(root, node.node):
+        return "this command's cpuset lacks the node"
+    pool = Pool(root, node.page_bytes)
+    part = replace(pool, node=node.node)
+    if part.read("surplus_hugepages"):
+        return "the node has surplus pages: what is freed there leaves the pool"
+    spare = node.free - pool.read("resv_hugepages")
+    if 0 < spare <= zeroing.kept(part, margin):
+        return "the margin keeps them free"
+    return "others need them, or they are broken or going offline"
 
 
 def _margin(text: str) -> float:

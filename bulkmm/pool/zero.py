@@ -55,6 +55,11 @@ def counted(root: Root) -> int:
     return int(found[1]) if found else 0
 
 
+def kept(part: Pool, margin: float) -> int:
+    """Return how many pages of a node a margin keeps free."""
+    return ceil(part.read(TOTAL) * margin)
+
+
 def check(root: Root) -> None:
     """Raise unless zeroing would be of any use."""
     if chosen(root, f"{PREZERO}/mode") != "on":
@@ -127,9 +132,9 @@ class Zeroer:
     def _write(self, part: Pool) -> int:
         """Have a portion zeroed; return 0, or why none was."""
         kib, count = part.page // KIB, _portion(part)
-        kept = ceil(part.read(TOTAL) * self.margin)
+        floor = kept(part, self.margin)
         try:
-            part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {kept}")
+            part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {floor}")
         except OSError as error:
             code = error.errno or 0
             if code == errno.EINVAL and not part.free():

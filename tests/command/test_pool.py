@@ -224,12 +224,18 @@ def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -
     assert (node["node"], node["wanted"]) == (1, 4)
 
 
-def test_what_a_cpuset_keeps_from_being_zeroed_is_told(kernel: Fake) -> None:
-    left = NodeZeroed(2 * MIB, 1, 8, 0, tried_all=False)
-    root = Root(kernel.root)
-    assert _state(root, left).endswith("because others need them")
-    kernel.write("/proc/self/status", "Mems_allowed_list:\t0")
-    assert _state(root, left).endswith("because this command's cpuset lacks the node")
+def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
+    def told(node: int, free: int, margin: float) -> str:
+        left = NodeZeroed(2 * MIB, node, free, 0, tried_all=False)
+        return _state(Root(two.root), left, margin).partition(" because ")[2]
+
+    # 3 pages are reserved, of 10 on node 0
+    assert told(0, free=6, margin=0.2).startswith("others need them, or they are")
+    assert told(0, free=3, margin=1).startswith("others need them, or they are")
+    assert told(0, free=6, margin=0.3) == "the margin keeps them free"
+    assert told(1, free=4, margin=0.1).startswith("the node has surplus pages")
+    two.write("/proc/self/status", "Mems_allowed_list:\t0")
+    assert told(1, free=4, margin=0.1) == "this command's cpuset lacks the node"
 
 
 def test_who_may_not_change_a_pool_is_told(
