@@ -308,14 +308,21 @@ bool pages_worth_a_look(uintptr_t from, bool read)
 	       entry & PRESENT && (read || entry & OF_FILE);
 }
 
-/* The pagemap entry of one page, for those who do not have the file open. */
+/*
+ * The pagemap entry of one page, for those who do not have the file open. A
+ * thread must not end here: the kernel's own call does not end one either.
+ */
 bool pages_entry(uintptr_t page, uint64_t *entry)
 {
-	struct pages how = { .pagemap = open("/proc/self/pagemap",
-					     O_RDONLY | O_CLOEXEC) };
-	bool got = how.pagemap >= 0 && look(&how, page, entry, 1);
+	struct pages how = { .pagemap = -1 };
+	int cancel;
+	bool got;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	how.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	got = how.pagemap >= 0 && look(&how, page, entry, 1);
 	pages_close(&how);
+	pthread_setcancelstate(cancel, NULL);
 	return got;
 }
 

@@ -114,14 +114,12 @@ static bool is_there(uintptr_t page)
 static bool is_populated(const char *at, size_t len, long before)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int kept = errno, cancel;
+	int kept = errno;
 	uint64_t entry = 0;
 
 	if (faults() == before)
 		return false;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pages_entry((uintptr_t)at + ((len - 1) & -page), &entry);
-	pthread_setcancelstate(cancel, NULL);
 	errno = kept;
 	return entry & PRESENT;
 }

@@ -154,10 +154,13 @@ CASE(signals, HERE)
 
 static void *populates(void *arg)
 {
-	static const struct bmm_options on_node = OPTIONS(.flags = BMM_ON_NODE);
+	static const struct bmm_options on_node = OPTIONS(.flags = BMM_ON_NODE),
+					read = OPTIONS(.flags = BMM_READ);
 
 	pthread_cancel(pthread_self());
 	check(!bmm_populate(arg, LEN, NULL, NULL));
+	/* looks at the first page */
+	check(!bmm_populate(arg, 32 * MIB, &read, NULL));
 	check(!bmm_populate(arg, LEN, &on_node, NULL));
 	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
 	pthread_testcancel();
@@ -170,6 +173,7 @@ CASE(cancelled_thread, HERE)
 	pthread_t thread;
 	void *result;
 
+	*p = 1;
 	cpus_made = 4;
 	sleep_us = 300;
 	check(!__real_pthread_create(&thread, NULL, populates, p));
