@@ -100,12 +100,13 @@ def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     # for all (fs.protected_regular)
     with _open(path, path, os.O_RDWR | os.O_CREAT) as fd:
         before = os.fstat(fd)
+        target = _opened(path, fd, before, size, node)  # it grows last, or not at all
         try:
-            yield _opened(path, fd, before, size, node)
+            yield target
         except BaseException:
             # another size is of somebody else, who may have stored something there
-            sizes = {before.st_size, size}
-            if stat.S_ISREG(before.st_mode) and os.fstat(fd).st_size in sizes:
+            grew = stat.S_ISREG(before.st_mode) and target.size > before.st_size
+            if grew and os.fstat(fd).st_size == target.size:
                 os.ftruncate(fd, before.st_size)
             raise
 

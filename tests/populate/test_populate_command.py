@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm populate``: files and memfds filled, refused, and left as they were."""
 
+import ctypes
 import errno
 import json
 import os
@@ -21,6 +22,7 @@ import rootlib
 from programs import completed, on_terminal
 
 from bulkmm.control.root import Root
+from bulkmm.ending import LIBC
 from bulkmm.errors import BulkmmError
 from bulkmm.populate import limits, target
 
@@ -366,6 +368,26 @@ def test_what_others_append_before_it_grows_stays(
     with target.file(path, 3 * MIB, node) as held:
         assert held.size == 3 * MIB
     assert path.read_bytes()[-4:] == b"more"
+
+
+@pytest.mark.parametrize("size", [None, 64 << 40])
+def test_what_others_allocate_stays_where_nothing_has_grown(
+    shm: Path, size: int | None
+) -> None:
+    """To set the size that a file has frees it, and waits for who allocates it."""
+    path, length, keep_size = shm / "f", 4 * MIB, 1
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.file(path, size, None):
+            raise KeyboardInterrupt
+
+    with path.open("r+b") as others:
+        numbers = ctypes.c_int64(0), ctypes.c_int64(length)
+        assert not LIBC.fallocate(others.fileno(), keep_size, *numbers)
+    with pytest.raises((BulkmmError, KeyboardInterrupt)):
+        interrupted()
+    assert held(path) == length
 
 
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
