@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,6 +86,8 @@ def _become(words: Sequence[str], fd: int) -> None:
     os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
     place = f"/proc/self/fd/{fd}"
     command = [word.replace("{}", place) for word in words]
+    for one in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        signal.signal(one, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - what was asked for
     except OSError as error:

@@ -74,6 +74,14 @@ def test_a_memfd_is_its_commands(shm: Path) -> None:
     assert (shm / "said").read_text().split() == [str(64 * MIB), str(64 * MIB // 512)]
 
 
+def test_the_command_of_a_memfd_does_not_ignore_what_python_does() -> None:
+    words = "grep", "SigIgn", "/proc/self/status"
+    said = run("--memfd", "--size", "1M", "--", *words).stdout
+    ignored = int(said.split("\n")[1].removeprefix("SigIgn:"), 16)
+    for one in (signal.SIGPIPE, signal.SIGXFSZ):
+        assert not ignored >> (one - 1) & 1
+
+
 def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
     with (
         rootlib.huge_pages(40),
