@@ -62,7 +62,9 @@ def _restore(
     pool = replace(pool, page=page or pool.page)
     for node, (before, pages) in (lent or {}).items():
         part = replace(pool, node=int(node))
-        part.set_persistent(max(before, part.persistent() - pages))
+        # others may have shrunk it meanwhile
+        if (now := part.persistent()) > before:
+            part.set_persistent(max(before, now - pages))
     if nr_overcommit_hugepages is not None:
         pool.write(OVERCOMMIT, nr_overcommit_hugepages)
 
