@@ -17,7 +17,7 @@ SCHEMA = schema()
 
 
 @dataclass(frozen=True)
-class Done:
+class Result:
     """What a command left behind."""
 
     code: int
@@ -27,17 +27,17 @@ class Done:
     @property
     def json(self) -> dict[str, Any]:
         """Return the one document on stdout, as the schema describes it."""
-        held: dict[str, Any] = json.loads(self.out)
-        valid(held)
-        return held
+        document: dict[str, Any] = json.loads(self.out)
+        valid(document)
+        return document
 
 
-def valid(held: dict[str, Any]) -> None:
+def valid(document: dict[str, Any]) -> None:
     """Check a document against the schema that `bulkmm status --schema` prints."""
-    jsonschema.validate(held, SCHEMA)
+    jsonschema.validate(document, SCHEMA)
 
 
-Command = Callable[..., Done]
+Command = Callable[..., Result]
 
 
 def walk(
@@ -47,5 +47,5 @@ def walk(
     yield tuple(parser.prog.split()), parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from walk(one)
+            for subparser in action.choices.values():
+                yield from walk(subparser)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import fakekernel
 import pytest
-from commandlib import Command, Done
+from commandlib import Command, Result
 
 from bulkmm import cli
 
@@ -26,11 +26,11 @@ def loaded(kernel: fakekernel.Fake) -> fakekernel.Fake:
 def bulkmm(kernel: fakekernel.Fake, capsys: pytest.CaptureFixture[str]) -> Command:
     """Return what runs a command on that kernel; never more than a line of errors."""
 
-    def run(command: str, *words: str) -> Done:
+    def run(command: str, *words: str) -> Result:
         code = cli.main([command, *words, "--root", str(kernel.root)])
-        said = capsys.readouterr()
-        assert said.err.count("\n") <= 1, said.err
-        assert "Traceback" not in said.err
-        return Done(code, said.out, said.err.strip())
+        output = capsys.readouterr()
+        assert output.err.count("\n") <= 1, output.err
+        assert "Traceback" not in output.err
+        return Result(code, output.out, output.err.strip())
 
     return run

@@ -79,8 +79,8 @@ class Fake:
     def counters(self, path: str, **values: int) -> None:
         """Move the counters of a path."""
         file = f"/sys/kernel/bulkmm/{path}/stats"
-        held = dict(line.rsplit(" ", 1) for line in self.read(file).splitlines())
-        self.write(file, stats({**held, **values}))
+        counters = dict(line.rsplit(" ", 1) for line in self.read(file).splitlines())
+        self.write(file, stats({**counters, **values}))
 
 
 def kernel(root: Path, release: str = RELEASE) -> Fake:
@@ -119,8 +119,10 @@ def load(fake: Fake) -> Fake:
     fake.write(f"{home}/version", "0.1.0")
     fake.write(f"{home}/off", "", 0o200)
     for path, files in PATHS.items():
-        for name, held in files.items():
-            text = held if isinstance(held, str) else stats({**COUNTERS, **held})
+        for name, content in files.items():
+            text = (
+                content if isinstance(content, str) else stats({**COUNTERS, **content})
+            )
             mode = 0o444 if name in READ_ONLY else 0o644
             fake.write(f"{home}/{path}/{name}", text, mode)
     parameters = "/sys/module/bulkmm/parameters"

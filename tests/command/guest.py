@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commandlib import Done
+from commandlib import Result
 
 from bulkmm.lab import paths
 from bulkmm.lab.machine import accel, build, image, kernels, root, suites, vm
@@ -28,14 +28,14 @@ from bulkmm import cli
 with open("/steps.json") as file, os.fdopen(3, "w") as home:
     for step in json.load(file):
         if step[0] == "sh":
-            done = subprocess.run(["sh", "-c", step[1]], capture_output=True, text=True)
-            code, out, err = done.returncode, done.stdout, done.stderr
+            run = subprocess.run(["sh", "-c", step[1]], capture_output=True, text=True)
+            code, out, err = run.returncode, run.stdout, run.stderr
         else:
-            held = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(held[0]):
-                with contextlib.redirect_stderr(held[1]):
+            streams = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(streams[0]):
+                with contextlib.redirect_stderr(streams[1]):
                     code = int(cli.main(step))
-            out, err = (part.getvalue() for part in held)
+            out, err = (part.getvalue() for part in streams)
         print(json.dumps({"event": "step", "code": code, "out": out, "err": err}),
               file=home, flush=True)
 """
@@ -43,13 +43,13 @@ JOB = "must python3.13 /runner.py\n"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Results:
     """What became of each step on a kernel."""
 
     kernel: str
-    steps: dict[str, Done]
+    steps: dict[str, Result]
 
-    def __getitem__(self, name: str) -> Done:
+    def __getitem__(self, name: str) -> Result:
         """Return a step."""
         return self.steps[name]
 
@@ -64,35 +64,37 @@ class Seen:
         return {path["name"]: path for path in self.json(name, code)["paths"]}
 
 
-def seen(kernel: str, steps: dict[str, Step], words: str = "", **machine: Any) -> Seen:
+def run_steps(
+    kernel: str, steps: dict[str, Step], words: str = "", **machine: Any
+) -> Results:
     """Do all steps on a kernel."""
-    done = run(kernel, list(steps.values()), words, **machine)
-    return Seen(kernel, dict(zip(steps, done, strict=True)))
+    results = run(kernel, list(steps.values()), words, **machine)
+    return Results(kernel, dict(zip(steps, results, strict=True)))
 
 
-def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[Done]:
+def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[Result]:
     """Boot a kernel and return what became of each step; machine: of vm.Guest."""
     progress = Progress()
     paths.need_sources()
     with ExitStack() as stack:
         with paths.locked(progress) as cache:
             kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
-            built = build.ensure(kernel, [], progress)
+            build_dir = build.ensure(kernel, [], progress)
             base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root))
             over = [suites.tree(kernel, suites.COMMAND, progress), at / "extra"]
             _pack(kernel, over[1], steps)
-            modules = [built / name for name in build.PRODUCTS]
+            modules = [build_dir / name for name in build.PRODUCTS]
             whole = image.initramfs(kernel.root, base, at, JOB, modules, over=over)
-            chosen = accel.choose("auto", kernel, base, progress)
+            accelerator = accel.choose("auto", kernel, base, progress)
             words = f"{words} memmap=64M!512M"
-            machine = {"memory": MEMORY, "accel": chosen, "words": words} | machine
+            machine = {"memory": MEMORY, "accel": accelerator, "words": words} | machine
             guest = vm.Guest(kernel.image, whole, **machine)
         stack.enter_context(paths.turn(progress))
         outcome = vm.boot(guest, kernel.root, at)
-    seen = outcome.of("step")
-    assert len(seen) == len(steps), outcome.log[-2000:]
-    return [Done(one["code"], one["out"], one["err"]) for one in seen]
+    events = outcome.of("step")
+    assert len(events) == len(steps), outcome.log[-2000:]
+    return [Result(one["code"], one["out"], one["err"]) for one in events]
 
 
 def _pack(kernel: Kernel, tree: Path, steps: list[Step]) -> None:
@@ -104,7 +106,7 @@ def _pack(kernel: Kernel, tree: Path, steps: list[Step]) -> None:
         f"boot/config-{kernel.release}",
         f"lib/modules/{kernel.release}/config",
     ):
-        held = kernel.root.path / place
-        if held.is_file():
+        config = kernel.root.path / place
+        if config.is_file():
             (tree / place).parent.mkdir(parents=True)
-            shutil.copy(held, tree / place)
+            shutil.copy(config, tree / place)

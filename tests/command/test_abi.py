@@ -34,10 +34,14 @@ def test_every_counter_and_no_other() -> None:
 
 
 def test_every_field_of_a_tracepoint() -> None:
-    said = [" ".join(part.split()) for part in section("Tracepoints").split("\n\n")]
+    paragraphs = [
+        " ".join(part.split()) for part in section("Tracepoints").split("\n\n")
+    ]
     events = EVENT.findall(SOURCES)
     assert len(events) == 7
     for event, printed in events:
-        (text,) = (part for part in said if part.startswith(f"`bulkmm:{event}`, "))
+        (text,) = (
+            part for part in paragraphs if part.startswith(f"`bulkmm:{event}`, ")
+        )
         fields = re.findall(r"(\w+)=", printed)
         assert [field for field in fields if f"`{field}`" not in text] == [], event

@@ -35,15 +35,15 @@ def test_one_file_is_written(
     before = loaded.files()
     dry = bulkmm(*words.split(), "--dry-run", "--json")
     assert (dry.code, dry.json["dry_run"]) == (Exit.OK, True)
-    said = bulkmm(*words.split(), "--dry-run").out
-    assert f"would write {writes} to {file}" in said
+    output = bulkmm(*words.split(), "--dry-run").out
+    assert f"would write {writes} to {file}" in output
     assert loaded.files() == before
-    done = bulkmm(*words.split(), "--json")
-    assert done.code == Exit.OK
-    (made,) = done.json["changes"]
-    assert (made["file"], made["after"]) == (file, writes)
-    written = {loaded.root / file.lstrip("/"): f"{writes}\n"}
-    assert loaded.files() == before | written
+    result = bulkmm(*words.split(), "--json")
+    assert result.code == Exit.OK
+    (change,) = result.json["changes"]
+    assert (change["file"], change["after"]) == (file, writes)
+    update = {loaded.root / file.lstrip("/"): f"{writes}\n"}
+    assert loaded.files() == before | update
 
 
 def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
@@ -51,18 +51,18 @@ def test_all_off_is_one_write(loaded: Fake, bulkmm: Command) -> None:
     dry = bulkmm("off", "--dry-run", "--json")
     assert dry.code == Exit.OK
     assert loaded.files() == before
-    done = bulkmm("off", "--json")
-    assert done.code == Exit.OK
-    assert {made["after"] for made in done.json["changes"]} == {"off"}
-    assert len(done.json["changes"]) == len(dry.json["changes"]) > 2
+    result = bulkmm("off", "--json")
+    assert result.code == Exit.OK
+    assert {change["after"] for change in result.json["changes"]} == {"off"}
+    assert len(result.json["changes"]) == len(dry.json["changes"]) > 2
     assert loaded.files() == before | {loaded.root / "sys/kernel/bulkmm/off": "1\n"}
 
 
 @pytest.mark.usefixtures("loaded")
 def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
-    listed = bulkmm("tune", "--json").json["settings"]
-    held = {one["key"]: (one["value"], one["choices"]) for one in listed}
-    assert held == {
+    entries = bulkmm("tune", "--json").json["settings"]
+    settings = {one["key"]: (one["value"], one["choices"]) for one in entries}
+    assert settings == {
         "clear.backend_cached": ("fastest", ["fastest", "generic", "plain", "rep-b"]),
         "clear.backend_streaming": ("movnti", ["fastest", "generic", "movnti"]),
         "clear.latency_us": ("1000", []),
@@ -71,13 +71,13 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
         "memmap.verify": ("off", ["off", "once", "always"]),
         "memmap_min_pages": ("32768", []),
     }
-    said = bulkmm("tune").out
-    assert all(key in said for key in held)
+    output = bulkmm("tune").out
+    assert all(key in output for key in settings)
 
 
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize(
-    ("code", "words", "says"),
+    ("code", "words", "message"),
     [
         (errno.EACCES, "on clear", "clear.mode cannot be set to auto: Permission "),
         (errno.EBUSY, "on later", "second_function: somebody has it"),
@@ -89,27 +89,29 @@ def test_all_that_can_be_tuned_is_listed(bulkmm: Command) -> None:
         (errno.EINPROGRESS, "off memmap", "off, but still detaching"),
     ],
 )
-def test_the_kernel_refuses(bulkmm: Command, code: int, words: str, says: str) -> None:
+def test_the_kernel_refuses(
+    bulkmm: Command, code: int, words: str, message: str
+) -> None:
     def refuse(*_words: Any) -> None:
         raise OSError(code, os.strerror(code))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Root, "write", refuse)
-        done = bulkmm(*words.split(), "--json")
-    assert done.code == Exit.ENVIRONMENT
-    assert says in done.json["error"]["message"]
+        result = bulkmm(*words.split(), "--json")
+    assert result.code == Exit.ENVIRONMENT
+    assert message in result.json["error"]["message"]
 
 
 def test_it_goes_away_while_it_is_switched(loaded: Fake, bulkmm: Command) -> None:
-    def gone(root: Root, name: str, _text: str) -> None:
+    def unload(root: Root, name: str, _text: str) -> None:
         root.at(name).unlink()
         raise FileNotFoundError(errno.ENOENT, "no such file")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Root, "write", gone)
-        done = bulkmm("off", "clear")
-    assert done.code == Exit.ENVIRONMENT
-    assert "was the module unloaded?" in done.err
+        patch.setattr(Root, "write", unload)
+        result = bulkmm("off", "clear")
+    assert result.code == Exit.ENVIRONMENT
+    assert "was the module unloaded?" in result.err
     assert loaded.root.is_dir()
 
 
@@ -127,9 +129,9 @@ def test_what_was_changed_before_a_refusal_is_said(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Root, "write", write)
-        done = bulkmm("tune", *pairs)
-    assert done.code == Exit.ENVIRONMENT
-    assert done.err.endswith("; clear.latency_us is changed")
+        result = bulkmm("tune", *pairs)
+    assert result.code == Exit.ENVIRONMENT
+    assert result.err.endswith("; clear.latency_us is changed")
     assert loaded.read(f"{HOME}/clear/latency_us") == "5"
 
 

@@ -111,8 +111,8 @@ FLAGS = {
 def rows(table: str) -> list[Any]:
     parts = [line.split("|", 2) for line in table.strip().splitlines()]
     return [
-        pytest.param(words.strip(), int(code), says.strip(), id=words.strip())
-        for words, code, says in parts
+        pytest.param(words.strip(), int(code), message.strip(), id=words.strip())
+        for words, code, message in parts
     ]
 
 
@@ -120,41 +120,41 @@ def rows(table: str) -> list[Any]:
 def files(tmp_path: Path) -> dict[str, str]:
     """Return result files by what they are."""
     machine = {"accelerator": "native", "kernel": "6.18", "cpu": {"model": "A"}}
-    made = {name: tmp_path / f"{name}.json" for name in ("good", "other", "copy")}
+    paths = {name: tmp_path / f"{name}.json" for name in ("good", "other", "copy")}
     for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
         arm = stats.summarise("clear-4k", "glibc", "ns", 64, [ns] * 3)
-        Document(machine=machine, results=[arm]).write(made[name])
-    made |= {
+        Document(machine=machine, results=[arm]).write(paths[name])
+    paths |= {
         name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
     }
-    made["deep"].write_text("[" * 100_000)
-    made["bad"].write_text('{"schema_version": 1}')
-    Document(machine=machine).write(made["empty"])
-    return {name: str(file) for name, file in made.items()} | {"home": str(tmp_path)}
+    paths["deep"].write_text("[" * 100_000)
+    paths["bad"].write_text('{"schema_version": 1}')
+    Document(machine=machine).write(paths["empty"])
+    return {name: str(file) for name, file in paths.items()} | {"home": str(tmp_path)}
 
 
-def refused(
+def get_refusal(
     fake: Fake, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str]:
     """Return code and line; with --json, where it is known, they are JSON too."""
-    known = FLAGS.get(tuple(words[:2]), FLAGS.get(tuple(words[:1]), set()))
-    if "--root" in known:
+    flags = FLAGS.get(tuple(words[:2]), FLAGS.get(tuple(words[:1]), set()))
+    if "--root" in flags:
         words = [*words, "--root", str(fake.root)]
     code = cli.main(words)
     line = capsys.readouterr().err
     assert line.startswith("bulkmm: ")
     assert line.count("\n") == 1
-    if "--json" in known and "--" not in words:
+    if "--json" in flags and "--" not in words:
         cli.main([*words, "--json"])
-        held = json.loads(capsys.readouterr().out)
-        valid(held)
+        document = json.loads(capsys.readouterr().out)
+        valid(document)
         if "--format" not in words:
-            said = {"message": line[8:-1], "exit_code": code}
-            assert held["error"] == said
+            error = {"message": line[8:-1], "exit_code": code}
+            assert document["error"] == error
     return code, line
 
 
-@pytest.mark.parametrize(("words", "code", "says"), rows(TABLE))
+@pytest.mark.parametrize(("words", "code", "message"), rows(TABLE))
 def test_it_is_refused(
     loaded: Fake,
     files: dict[str, str],
@@ -162,21 +162,25 @@ def test_it_is_refused(
     *,
     words: str,
     code: int,
-    says: str,
+    message: str,
 ) -> None:
     pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2), 2: (0, 0, 0)})
     loaded.write("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 0 kB")
     home = Path(files["home"])
     before = {p: p.read_bytes() for p in home.rglob("*") if p.is_file()}
-    given = shlex.split(words.format(**files))
-    found, line = refused(loaded, given, capsys)
-    assert (found, says in line) == (code, True), line
+    argv = shlex.split(words.format(**files))
+    exit_code, line = get_refusal(loaded, argv, capsys)
+    assert (exit_code, message in line) == (code, True), line
     assert {p: p.read_bytes() for p in home.rglob("*") if p.is_file()} == before
 
 
-@pytest.mark.parametrize(("words", "code", "says"), rows(UNLOADED))
+@pytest.mark.parametrize(("words", "code", "message"), rows(UNLOADED))
 def test_without_what_it_needs(
-    kernel: Fake, capsys: pytest.CaptureFixture[str], words: str, code: int, says: str
+    kernel: Fake,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    code: int,
+    message: str,
 ) -> None:
-    found, line = refused(kernel, words.split(), capsys)
-    assert (found, says in line) == (code, True), line
+    exit_code, line = get_refusal(kernel, words.split(), capsys)
+    assert (exit_code, message in line) == (code, True), line

@@ -26,9 +26,11 @@ def test_an_example_is_shown_and_is_valid(
 ) -> None:
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
-    shown = re.findall(r"^example: (bulkmm .*)$", capsys.readouterr().out, re.MULTILINE)
-    assert shown
-    for line in shown:
+    examples = re.findall(
+        r"^example: (bulkmm .*)$", capsys.readouterr().out, re.MULTILINE
+    )
+    assert examples
+    for line in examples:
         assert line.startswith(parser.prog)
         args = PARSER.parse_args(shlex.split(line)[1:])
         module, _, name = args.run.partition(":")

@@ -28,7 +28,7 @@ RELEASED = "/proc/sys/kernel/osrelease"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 OF_SIZE = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
-ASKED = "always [madvise] never"
+MADVISE = "always [madvise] never"
 FOLIO = "folio_zero_user"
 NEEDED = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 MODULE = "/sys/module/module/parameters"
@@ -37,32 +37,34 @@ INIT, SET = "init_pageblock_migratetype", "set_pageblock_migratetype"
 AREA = "get_vm_area_caller"
 
 
-def paths(held: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def paths(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return verdict and reasons by path."""
-    return {p["name"]: (p["verdict"], "; ".join(p["reasons"])) for p in held["paths"]}
+    return {
+        p["name"]: (p["verdict"], "; ".join(p["reasons"])) for p in document["paths"]
+    }
 
 
-def states(held: dict[str, Any]) -> dict[str, str]:
+def states(document: dict[str, Any]) -> dict[str, str]:
     """Return the states of what was checked."""
-    return {check["name"]: check["state"] for check in held["checks"]}
+    return {check["name"]: check["state"] for check in document["checks"]}
 
 
 def test_all_would_attach(bulkmm: Command) -> None:
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    assert {verdict for verdict, _ in paths(done.json).values()} == {"would attach"}
-    assert set(states(done.json).values()) == {"ok", "care"}  # not installed
-    said = bulkmm("doctor").out
-    assert "memmap: would attach\n" in said
-    assert "ok    kernel " in said
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.OK
+    assert {verdict for verdict, _ in paths(result.json).values()} == {"would attach"}
+    assert set(states(result.json).values()) == {"ok", "care"}  # not installed
+    output = bulkmm("doctor").out
+    assert "memmap: would attach\n" in output
+    assert "ok    kernel " in output
 
 
 def test_without_proc(kernel: Fake, bulkmm: Command) -> None:
     shutil.rmtree(kernel.root / "proc")
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.ENVIRONMENT
-    assert states(done.json)["kernel.ftrace_enabled"] == "unknown"
-    assert "no" not in states(done.json).values()
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.ENVIRONMENT
+    assert states(result.json)["kernel.ftrace_enabled"] == "unknown"
+    assert "no" not in states(result.json).values()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives up its rights")
@@ -80,11 +82,11 @@ def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
     attached(kernel)
     line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30 [bulkmm]"
     kernel.write(ENABLED, line)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.OK
-    found = paths(done.json)
-    assert found["memmap"] == found["clear"] == ("attached", "")
-    assert states(done.json)["module"] == "ok"
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.OK
+    verdicts = paths(result.json)
+    assert verdicts["memmap"] == verdicts["clear"] == ("attached", "")
+    assert states(result.json)["module"] == "ok"
 
 
 def edit(file: str, old: str, new: str) -> Edit:
@@ -98,7 +100,7 @@ def edit(file: str, old: str, new: str) -> Edit:
     return edited
 
 
-def gone(name: str) -> Edit:
+def drop_symbol(name: str) -> Edit:
     return edit(KALLSYMS, f"0000000000000000 t {name}", "0 t other")
 
 
@@ -129,9 +131,9 @@ def packed(size: int | None) -> Edit:
     """Have the configuration in the kernel itself, whole or cut."""
 
     def edit(fake: Fake) -> None:
-        held = gzip.compress(fake.read(CONFIG).encode())
+        config = gzip.compress(fake.read(CONFIG).encode())
         fake.remove(CONFIG)
-        (fake.root / "proc/config.gz").write_bytes(held[:size])
+        (fake.root / "proc/config.gz").write_bytes(config[:size])
 
     return edit
 
@@ -146,8 +148,8 @@ UNTRACED = edit(FILTERS, f"{FOLIO}\n", "")
 KASAN = edit(CONFIG, "CONFIG_KPROBES=y", "CONFIG_KPROBES=y\nCONFIG_KASAN=y")
 FLAT = edit(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", "")
 CLONE = added(f"0 t {FOLIO}.constprop.0")
-HIGH = gone("clear_highpages_kasan_tagged")
-TOLD = edit("/proc/cmdline", "", "init_on_alloc=0")
+HIGH = drop_symbol("clear_highpages_kasan_tagged")
+NO_ZEROING = edit("/proc/cmdline", "", "init_on_alloc=0")
 NO, YES, UNKNOWN = "would not attach", "would attach", "unknown"
 CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
 
@@ -155,8 +157,13 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
 @pytest.mark.parametrize(
     ("edits", "path", "verdict", "why"),
     [
-        ([gone("memmap_init_zone_device")], "memmap", NO, "renamed, or inlined"),
-        ([gone(FOLIO), CLONE], "clear", NO, f"changed it to {FOLIO}.constprop.0"),
+        ([drop_symbol("memmap_init_zone_device")], "memmap", NO, "renamed, or inlined"),
+        (
+            [drop_symbol(FOLIO), CLONE],
+            "clear",
+            NO,
+            f"changed it to {FOLIO}.constprop.0",
+        ),
         ([added(f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
         ([UNTRACED], "clear", NO, "the kernel does not allow tracing it"),
         ([LIVE], "clear", NO, "a live patch is attached to it"),
@@ -165,13 +172,23 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         ([FLAT], "memmap", NO, "CONFIG_SPARSEMEM_VMEMMAP is not set"),
         ([tried], "clear", NO, f"the module reports for {FOLIO}: not allowed"),
         # one of two names is enough
-        ([gone(SET)], "memmap", YES, ""),
-        ([gone(SET), gone(INIT)], "memmap", NO, f"{INIT} or {SET}: the kernel has no"),
+        ([drop_symbol(SET)], "memmap", YES, ""),
+        (
+            [drop_symbol(SET), drop_symbol(INIT)],
+            "memmap",
+            NO,
+            f"{INIT} or {SET}: the kernel has no",
+        ),
         # not needed by the path
-        ([gone(AREA)], "vmap", YES, f"without {AREA}: the kernel has no such function"),
+        (
+            [drop_symbol(AREA)],
+            "vmap",
+            YES,
+            f"without {AREA}: the kernel has no such function",
+        ),
         # not needed where the allocator does not clear, or not alone
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
-        ([HIGH, TOLD], "alloc", "not needed", ""),
+        ([HIGH, NO_ZEROING], "alloc", "not needed", ""),
         ([HIGH, older], "alloc", "not needed", ""),
         ([removed(FILTERS)], "memmap", UNKNOWN, "only root can list"),
         ([removed(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
@@ -196,10 +213,10 @@ def test_the_verdict_on_a_path(
 ) -> None:
     for edit in edits:
         edit(kernel)
-    done = bulkmm("doctor", "--json")
-    assert done.code == CODES.get(verdict, Exit.OK)
-    found, reasons = paths(done.json)[path]
-    assert found == verdict, reasons
+    result = bulkmm("doctor", "--json")
+    assert result.code == CODES.get(verdict, Exit.OK)
+    actual, reasons = paths(result.json)[path]
+    assert actual == verdict, reasons
     assert why in reasons
 
 
@@ -224,10 +241,10 @@ def test_what_is_wrong_with_a_kernel(
     """What is "no" holds for all paths; what needs care is no failure."""
     kernel.write("/boot/config-7.1.1", kernel.read(CONFIG))
     kernel.write(file, text)
-    done = bulkmm("doctor", "--json")
-    assert done.code == (Exit.VERDICT if state == "no" else Exit.OK)
-    assert states(done.json)[name] == state
-    whys = [why for _, why in paths(done.json).values()]
+    result = bulkmm("doctor", "--json")
+    assert result.code == (Exit.VERDICT if state == "no" else Exit.OK)
+    assert states(result.json)[name] == state
+    whys = [why for _, why in paths(result.json).values()]
     assert all((name in why) is (state == "no") for why in whys)
 
 
@@ -263,18 +280,20 @@ def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
     kernel.write(ENABLED, f"{FOLIO} (2) R     \ttramp: x (y)")
     assert bulkmm("doctor").code == Exit.OK  # a callback is no obstacle
     LIVE(kernel)
-    held = bulkmm("doctor", "--json").json
-    assert held["verdict"].startswith(f"not all attach on {RELEASE}: clear would not")
-    assert held["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
-    (remedy,) = held["remedies"]
+    document = bulkmm("doctor", "--json").json
+    assert document["verdict"].startswith(
+        f"not all attach on {RELEASE}: clear would not"
+    )
+    assert document["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
+    (remedy,) = document["remedies"]
     assert FOLIO in remedy
 
 
 def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
     kernel.write("/proc/cmdline", "quiet bulkmm.inert=1")
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.VERDICT
-    assert "modprobe bulkmm inert=0" in done.json["remedies"]
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.VERDICT
+    assert "modprobe bulkmm inert=0" in result.json["remedies"]
     load(kernel)  # with inert=0: its hooks say what is so
     assert "bulkmm.inert" not in states(bulkmm("doctor", "--json").json)
 
@@ -290,18 +309,18 @@ def test_another_prototype_is_refused_as_the_module_does(
     kernel.write("/sys/kernel/btf/vmlinux", "")
     (kernel.root / "sys/kernel/btf/vmlinux").chmod(0o644)
     (kernel.root / "sys/kernel/btf/vmlinux").write_bytes(head + types + names)
-    done = bulkmm("doctor", "--json")
-    assert done.code == Exit.VERDICT
-    verdict, why = paths(done.json)["hotplug"]
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.VERDICT
+    verdict, why = paths(result.json)["hotplug"]
     assert verdict == "would not attach"
     assert "set_zone_contiguous: void (int)" in why
-    assert "folio_zero_user or clear_huge_page: none" in paths(done.json)["clear"][1]
+    assert "folio_zero_user or clear_huge_page: none" in paths(result.json)["clear"][1]
 
 
 def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:
-    def says() -> str:
-        held = bulkmm("doctor", "--json").json["checks"]
-        return next((c["says"] for c in held if c["name"] == "device memory"), "")
+    def get_message() -> str:
+        checks = bulkmm("doctor", "--json").json["checks"]
+        return next((c["says"] for c in checks if c["name"] == "device memory"), "")
 
     def disk(name: str, gib: int, dax: int) -> None:
         kernel.write(f"/sys/block/{name}/size", str(gib << 21))
@@ -309,30 +328,30 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
 
     disk("vda", 50, 1)
     disk("pmem0s", 3, 0)  # a sector namespace has none
-    assert not says()
+    assert not get_message()
     disk("pmem1", 100, 1)
     driver = "/sys/bus/dax/drivers/device_dax"
     kernel.write(f"{driver}/dax0.0/size", str(2 << 30))
     kernel.write(f"{driver}/new_id", "")
-    assert says() == "struct pages of 102 GiB were built without bulkmm"
+    assert get_message() == "struct pages of 102 GiB were built without bulkmm"
     load(kernel)
     late = "were built before the module was loaded or memmap was on"
     kernel.counters("memmap", hits=0, fallback_off=0, fallback_small=0)
-    assert says() == f"struct pages of 102 GiB {late}"
+    assert get_message() == f"struct pages of 102 GiB {late}"
     kernel.counters("memmap", fallback_small=1)
-    assert says() == f"struct pages of 2 GiB of 102 GiB {late}"
+    assert get_message() == f"struct pages of 2 GiB of 102 GiB {late}"
     kernel.counters("memmap", hits=1)
-    assert not says()
+    assert not get_message()
 
 
 @pytest.mark.parametrize(
     ("files", "verdict", "paths"),
     [
         ({}, "not needed", []),
-        ({THP: ASKED, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
-        ({THP: ASKED, OF_SIZE: "[inherit] never"}, "load", ["alloc"]),
-        ({THP: ASKED, OF_SIZE: "inherit [never]"}, "not needed", []),
-        ({RELEASED: OLD, THP: ASKED}, "load", ["clear"]),
+        ({THP: MADVISE, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
+        ({THP: MADVISE, OF_SIZE: "[inherit] never"}, "load", ["alloc"]),
+        ({THP: MADVISE, OF_SIZE: "inherit [never]"}, "not needed", []),
+        ({RELEASED: OLD, THP: MADVISE}, "load", ["clear"]),
         ({POOL: "64"}, "load", ["clear"]),
         (
             {"/sys/block/pmem0/queue/dax": "1", "/sys/block/pmem0/size": "2048"},
@@ -349,17 +368,17 @@ def test_whether_this_machine_has_work_for_it(
     kernel.write(f"/boot/config-{OLD}", kernel.read(CONFIG))
     for name, text in files.items():
         kernel.write(name, text)
-    found = bulkmm("doctor", "--json").json["fit"]
-    assert found["verdict"] == verdict, found
+    fit = bulkmm("doctor", "--json").json["fit"]
+    assert fit["verdict"] == verdict, fit
     assert [
-        why.replace(":", " ").split()[0] for why in found["reasons"] if paths
+        why.replace(":", " ").split()[0] for why in fit["reasons"] if paths
     ] == paths
 
 
 def test_a_pool_that_is_not_ready_and_what_makes_it_so(
     kernel: Fake, bulkmm: Command
 ) -> None:
-    def says() -> list[str]:
+    def get_reasons() -> list[str]:
         reasons = bulkmm("doctor", "--json").json["fit"]["reasons"]
         return [why for why in reasons if why.startswith("prezero: ")]
 
@@ -367,11 +386,11 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
     cleared = "free 2M pages are cleared when a program takes them"
     remedy = "bulkmm on prezero, then bulkmm pool zero"
     off = f"prezero: at least 10 of 10 {cleared}: {remedy}"
-    assert says() == [off]
+    assert get_reasons() == [off]
     load(kernel)
-    assert says() == [off]
+    assert get_reasons() == [off]
     kernel.write("/sys/kernel/bulkmm/prezero/mode", "off [on]")
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 5\n2048 1 4")
-    assert says() == [f"prezero: at least 1 of 10 {cleared}: bulkmm pool zero"]
+    assert get_reasons() == [f"prezero: at least 1 of 10 {cleared}: bulkmm pool zero"]
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 6\n2048 1 4")
-    assert not says()
+    assert not get_reasons()

@@ -19,7 +19,7 @@ from bulkmm.report import command
 COMMAND = ("-m", "bulkmm.cli")
 
 
-def ran(*words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+def run_python(*words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, *words], check=False, **more)
 
 
@@ -35,14 +35,14 @@ def test_how_programs_end_is_heard_although_its_starter_ignored_that() -> None:
 @pytest.fixture
 def unread() -> Iterator[int]:
     """Return the end of a pipe whose reader has gone."""
-    ours, theirs = os.pipe()
-    os.close(ours)
-    yield theirs
-    os.close(theirs)
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "says"),
+    ("error", "code", "message"),
     [
         (BulkmmError("no tool"), 3, "bulkmm: no tool"),
         (UsageError("no such thing"), 2, "bulkmm: no such thing"),
@@ -62,7 +62,7 @@ def unread() -> Iterator[int]:
 def test_an_error_is_a_line(
     error: BaseException,
     code: int,
-    says: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -72,10 +72,10 @@ def test_an_error_is_a_line(
     monkeypatch.delenv("BULKMM_TRACEBACK", raising=False)
     monkeypatch.setattr(command, "run_show", fail)
     assert cli.main(["show", "x.json"]) == code
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith(says)
-    assert said.err.count("\n") == (1 if says else 0)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(message)
+    assert output.err.count("\n") == (1 if message else 0)
 
 
 def test_a_traceback_only_if_asked_for() -> None:
@@ -83,12 +83,12 @@ def test_a_traceback_only_if_asked_for() -> None:
         "import sys; from bulkmm import cli; from bulkmm.report import command; "
         "command.run_show = lambda args: 1 / 0; sys.exit(cli.main(['show', 'x']))"
     )
-    for asked, said in (("", b"BULKMM_TRACEBACK=1"), ("1", b"Traceback")):
-        environment = {**os.environ, "BULKMM_TRACEBACK": asked}
-        done = ran("-c", script, capture_output=True, env=environment)
-        assert said in done.stderr
-        assert (b"Traceback" in done.stderr) is bool(asked)
-        assert done.returncode == (1 if asked else Exit.INTERNAL)
+    for value, text in (("", b"BULKMM_TRACEBACK=1"), ("1", b"Traceback")):
+        environment = {**os.environ, "BULKMM_TRACEBACK": value}
+        result = run_python("-c", script, capture_output=True, env=environment)
+        assert text in result.stderr
+        assert (b"Traceback" in result.stderr) is bool(value)
+        assert result.returncode == (1 if value else Exit.INTERNAL)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,16 @@ def test_a_reader_that_has_gone(
     argv = words.split()
     if words in ("status", "doctor", "watch"):
         argv += ["--root", str(loaded.root)]
-    counted = [*argv, *(["--count", "1"] if words == "watch" else [])]
-    whole = ran(*COMMAND, *counted, capture_output=True)
+    argv_once = [*argv, *(["--count", "1"] if words == "watch" else [])]
+    whole = run_python(*COMMAND, *argv_once, capture_output=True)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: unread}
-    done = ran(*COMMAND, *(argv if stream == "stdout" else counted), **streams)
-    assert not re.search(b"Traceback|Exception ignored", done.stderr or b"")
-    assert done.returncode == whole.returncode
+    result = run_python(
+        *COMMAND, *(argv if stream == "stdout" else argv_once), **streams
+    )
+    assert not re.search(b"Traceback|Exception ignored", result.stderr or b"")
+    assert result.returncode == whole.returncode
     if stream == "stderr" and words != "watch":
-        assert done.stdout == whole.stdout
+        assert result.stdout == whole.stdout
 
 
 def test_a_verdict_that_nobody_reads(unread: int) -> None:
@@ -117,15 +119,15 @@ def test_a_verdict_that_nobody_reads(unread: int) -> None:
     script += "from bulkmm import cli; from bulkmm.report import compare; "
     script += "compare.run_compare = lambda args: print_lines('ab' * 9) or 1; "
     script += "sys.exit(cli.main(['compare', 'a.json', 'b.json']))"
-    assert ran("-c", script, stdout=unread).returncode == Exit.VERDICT
+    assert run_python("-c", script, stdout=unread).returncode == Exit.VERDICT
 
 
 def test_progress_that_nobody_reads(unread: int) -> None:
     script = "from bulkmm import streams; from bulkmm.lab.progress import Progress; "
-    script += "streams.replace(); shown = Progress(); "
-    script += "[shown.note('a') for _ in range(9)]; print('done')"
-    done = ran("-c", script, stdout=subprocess.PIPE, stderr=unread)
-    assert (done.returncode, done.stdout) == (0, b"done\n")
+    script += "streams.replace(); progress = Progress(); "
+    script += "[progress.note('a') for _ in range(9)]; print('done')"
+    result = run_python("-c", script, stdout=subprocess.PIPE, stderr=unread)
+    assert (result.returncode, result.stdout) == (0, b"done\n")
 
 
 def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
@@ -133,9 +135,9 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     words = ["status", "--root", str(loaded.root)]
     more = {"capture_output": True, "env": {**os.environ, **ascii_only}}
-    done = ran(*COMMAND, *words, **more)
-    assert done.returncode == Exit.OK
-    assert b"on 7.3-?" in done.stdout
+    result = run_python(*COMMAND, *words, **more)
+    assert result.returncode == Exit.OK
+    assert b"on 7.3-?" in result.stdout
 
 
 def test_without_a_word_it_helps(capsys: pytest.CaptureFixture[str]) -> None:

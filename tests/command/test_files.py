@@ -47,14 +47,14 @@ def test_a_device_stays() -> None:
 
 
 def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
-    there, file, link = (tmp_path / name for name in ("there", "there/a", "link"))
-    there.mkdir()
+    directory, file, link = (tmp_path / name for name in ("there", "there/a", "link"))
+    directory.mkdir()
     file.write_text("old")
     link.symlink_to(file)
     files.write(link, "new", "it")
     assert link.is_symlink()
     assert file.read_text() == "new"
-    assert [one.name for one in there.iterdir()] == ["a"]
+    assert [one.name for one in directory.iterdir()] == ["a"]
 
 
 def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_a_directory_without_permission_is_refused_before_the_work() -> None:
 
 
 def finished(
-    file: Path, shown: list[str], *, fails: bool = False, ok: bool = True
+    file: Path, calls: list[str], *, fails: bool = False, ok: bool = True
 ) -> int:
     checks = [Check("a", ok, detail="")]
     machine = {"accelerator": "native", "cpu": {}}
     document = Document(machine=machine, checks=checks)
 
     def show() -> None:
-        shown.append("table")
+        calls.append("table")
         if fails:
             raise OSError
 
@@ -112,10 +112,10 @@ def finished(
 
 
 def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:
-    shown: list[str] = []
+    calls: list[str] = []
     with pytest.raises(BulkmmError, match="cannot be written"):
-        finished(tmp_path / "no" / "file", shown)
-    assert shown == ["table"]
+        finished(tmp_path / "no" / "file", calls)
+    assert calls == ["table"]
 
 
 def test_a_result_that_cannot_be_shown_is_written(
@@ -131,7 +131,7 @@ def test_a_result_that_cannot_be_shown_is_written(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "stderr"),
     [
         ("lab list >&-", Exit.OK, ""),
         ("nosuch 2>&-", Exit.USAGE, ""),
@@ -141,6 +141,6 @@ def test_a_result_that_cannot_be_shown_is_written(
         ("status --json --nosuch >/dev/full 2>/dev/full", Exit.USAGE, ""),
     ],
 )
-def test_a_stream_that_is_closed_or_full(words: str, code: Exit, says: str) -> None:
-    done = completed(["sh", "-c", f'"$0" -m bulkmm.cli {words}', sys.executable])
-    assert (done.returncode, done.stderr) == (code, says)
+def test_a_stream_that_is_closed_or_full(words: str, code: Exit, stderr: str) -> None:
+    result = completed(["sh", "-c", f'"$0" -m bulkmm.cli {words}', sys.executable])
+    assert (result.returncode, result.stderr) == (code, stderr)

@@ -6,7 +6,7 @@ from typing import Any
 
 import guest
 import pytest
-from guest import Seen, Step
+from guest import Results, Step
 from lablib import series
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -77,43 +77,47 @@ STEPS: dict[str, Step] = {
 
 
 @pytest.fixture(scope="module", params=series("7.3"))
-def seen(request: pytest.FixtureRequest) -> Seen:
+def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel."""
     words = "init_on_alloc=0" if request.param != SERIES[0] else "init_on_alloc=1"
     return guest.seen(request.param, STEPS, words)
 
 
-def test_without_the_module(seen: Seen) -> None:
-    held = seen.json("status without", Exit.VERDICT)
-    assert not held["loaded"]
-    assert held["kernel"]["release"].startswith(seen.kernel)
-    case = "twice" if seen.kernel == SERIES[0] else "once"
-    assert held["kernel"]["zeroing"] == case
-    assert "not loaded" in seen.json("on without", Exit.ENVIRONMENT)["error"]["message"]
-    assert seen["status gone"].code == Exit.VERDICT
+def test_without_the_module(results: Results) -> None:
+    status = results.json("status without", Exit.VERDICT)
+    assert not status["loaded"]
+    assert status["kernel"]["release"].startswith(results.kernel)
+    case = "twice" if results.kernel == SERIES[0] else "once"
+    assert status["kernel"]["zeroing"] == case
+    assert (
+        "not loaded" in results.json("on without", Exit.ENVIRONMENT)["error"]["message"]
+    )
+    assert results["status gone"].code == Exit.VERDICT
 
 
-def unserved(seen: Seen) -> dict[str, str]:
+def unserved(results: Results) -> dict[str, str]:
     """Return the paths that the kernel has work for, with a function that it lacks."""
-    return {"prezero": "alloc_hugetlb_folio_nodemask"} if seen.kernel == "6.1" else {}
+    return (
+        {"prezero": "alloc_hugetlb_folio_nodemask"} if results.kernel == "6.1" else {}
+    )
 
 
-def doctor(seen: Seen, step: str) -> dict[str, Any]:
+def doctor(results: Results, step: str) -> dict[str, Any]:
     """Return what doctor said in a step in which nothing else is wrong."""
-    return seen.json(step, Exit.VERDICT if unserved(seen) else Exit.OK)
+    return results.json(step, Exit.VERDICT if unserved(results) else Exit.OK)
 
 
-def verdicts(seen: Seen, step: str) -> dict[str, Any]:
+def verdicts(results: Results, step: str) -> dict[str, Any]:
     """Return what it said of each path that can attach."""
-    every = {path["name"]: path for path in doctor(seen, step)["paths"]}
-    refused = {name for name in every if every[name]["verdict"] == "would not attach"}
-    assert refused == {*unserved(seen)}
-    return {name: every[name] for name in every if name not in refused}
+    paths = {path["name"]: path for path in doctor(results, step)["paths"]}
+    failures = {name for name in paths if paths[name]["verdict"] == "would not attach"}
+    assert failures == {*unserved(results)}
+    return {name: paths[name] for name in paths if name not in failures}
 
 
-def test_doctor_foresees_what_attaches(seen: Seen) -> None:
-    foreseen = verdicts(seen, "doctor without")
-    attached = seen.paths("status on")
+def test_doctor_foresees_what_attaches(results: Results) -> None:
+    foreseen = verdicts(results, "doctor without")
+    attached = results.paths("status on")
     for name in foreseen:
         verdict = foreseen[name]["verdict"]
         if verdict == "not needed":
@@ -124,75 +128,75 @@ def test_doctor_foresees_what_attaches(seen: Seen) -> None:
         lacking = {why.split()[1].rstrip(":") for why in foreseen[name]["reasons"]}
         missed = {h["symbol"] for h in attached[name]["hooks"] if not h["attached"]}
         assert lacking == missed
-    on = verdicts(seen, "doctor on").values()
+    on = verdicts(results, "doctor on").values()
     assert {path["verdict"] for path in on} <= {"attached", "not needed"}
-    states = {c["state"] for c in doctor(seen, "doctor without")["checks"]}
+    states = {c["state"] for c in doctor(results, "doctor without")["checks"]}
     assert "unknown" not in states
 
 
-def test_a_device_that_was_up_before_the_module(seen: Seen) -> None:
-    assert seen["device"].code == seen["bind"].code == 0, seen["device"]
-    said = [
+def test_a_device_that_was_up_before_the_module(results: Results) -> None:
+    assert results["device"].code == results["bind"].code == 0, results["device"]
+    messages = [
         [
             c["says"]
-            for c in doctor(seen, name)["checks"]
+            for c in doctor(results, name)["checks"]
             if c["name"] == "device memory"
         ]
         for name in ("doctor without", "doctor on", "doctor bound")
     ]
     late = "struct pages of 64 MiB were built"
-    assert said == [
+    assert messages == [
         [f"{late} without bulkmm"],
         [f"{late} before the module was loaded or memmap was on"],
         [],
     ]
 
 
-def test_a_function_that_is_taken(seen: Seen) -> None:
-    assert seen["taken"].code == 0, seen["taken"]
-    found = seen.paths("doctor taken", Exit.VERDICT)
-    assert found["memmap"]["verdict"] == "would not attach", seen["who"].out
-    assert "the direct trampoline bmm_squat_trampoline" in found["memmap"]["reasons"][0]
-    assert found["clear"]["verdict"] == "would attach"
-    (hook,) = seen.paths("status taken")["memmap"]["hooks"]
+def test_a_function_that_is_taken(results: Results) -> None:
+    assert results["taken"].code == 0, results["taken"]
+    paths = results.paths("doctor taken", Exit.VERDICT)
+    assert paths["memmap"]["verdict"] == "would not attach", results["who"].out
+    assert "the direct trampoline bmm_squat_trampoline" in paths["memmap"]["reasons"][0]
+    assert paths["clear"]["verdict"] == "would attach"
+    (hook,) = results.paths("status taken")["memmap"]["hooks"]
     assert not hook["attached"]
-    message = seen.json("on taken", Exit.ENVIRONMENT)["error"]["message"]
+    message = results.json("on taken", Exit.ENVIRONMENT)["error"]["message"]
     assert "memmap_init_zone_device" in message
     assert hook["why"] in message
-    assert verdicts(seen, "doctor on")["memmap"]["verdict"] == "attached"
+    assert verdicts(results, "doctor on")["memmap"]["verdict"] == "attached"
 
 
-def test_switching(seen: Seen) -> None:
-    assert seen.paths("status loaded")["clear"]["mode"] == "off"  # the dry run's
-    found = seen.paths("status on")
-    assert set(found) == set(PATHS)
+def test_switching(results: Results) -> None:
+    assert results.paths("status loaded")["clear"]["mode"] == "off"  # the dry run's
+    paths = results.paths("status on")
+    assert set(paths) == set(PATHS)
     for path, mode in PATHS.items():
-        if seen[f"on {path}"].code == Exit.ENVIRONMENT:
-            lacks = {"alloc": "clear_highpages_kasan_tagged", **unserved(seen)}
-            assert lacks[path] in seen[f"on {path}"].out
-            assert ": the kernel has no such function" in seen[f"on {path}"].out
+        if results[f"on {path}"].code == Exit.ENVIRONMENT:
+            lacks = {"alloc": "clear_highpages_kasan_tagged", **unserved(results)}
+            assert lacks[path] in results[f"on {path}"].out
+            assert ": the kernel has no such function" in results[f"on {path}"].out
             continue
-        (change,) = seen.json(f"on {path}")["changes"]
-        assert (change["after"], found[path]["mode"]) == (mode, mode)
-        (change,) = seen.json(f"off {path}")["changes"]
+        (change,) = results.json(f"on {path}")["changes"]
+        assert (change["after"], paths[path]["mode"]) == (mode, mode)
+        (change,) = results.json(f"off {path}")["changes"]
         assert change["before"] == mode
 
 
-def test_watch_sees_requests_and_leaves_nothing(seen: Seen) -> None:
-    held = seen.json("watch")
-    clear = seen.paths("watch")["clear"]
-    assert seen["instances"].out.strip() == ""
+def test_watch_sees_requests_and_leaves_nothing(results: Results) -> None:
+    sample = results.json("watch")
+    clear = results.paths("watch")["clear"]
+    assert results["instances"].out.strip() == ""
     assert clear["requests_per_s"] > 0
-    assert clear["latency"]["n"] == round(clear["requests_per_s"] * held["seconds"])
+    assert clear["latency"]["n"] == round(clear["requests_per_s"] * sample["seconds"])
     assert clear["latency"]["median_ns"] <= clear["latency"]["max_ns"]
-    assert re.search(r" clear mode auto, requests/s 0.00", seen["watch lines"].out)
+    assert re.search(r" clear mode auto, requests/s 0.00", results["watch lines"].out)
 
 
-def test_counters_and_metrics(seen: Seen) -> None:
-    clear = seen.paths("status used")["clear"]
+def test_counters_and_metrics(results: Results) -> None:
+    clear = results.paths("status used")["clear"]
     assert clear["counters"]["hits"] == 24
     assert clear["counters"]["bytes"] == 24 << 21
-    metrics = list(text_string_to_metric_families(seen["metrics"].out))
+    metrics = list(text_string_to_metric_families(results["metrics"].out))
     samples = {
         (sample.name, sample.labels.get("path")): sample.value
         for metric in metrics
@@ -202,30 +206,30 @@ def test_counters_and_metrics(seen: Seen) -> None:
     assert samples["bulkmm_loaded", None] == 1
 
 
-def test_tuning(seen: Seen) -> None:
-    keys = {one["key"] for one in seen.json("settings")["settings"]}
+def test_tuning(results: Results) -> None:
+    keys = {one["key"] for one in results.json("settings")["settings"]}
     assert {"clear.latency_us", "memmap.backend", "memmap_min_pages"} <= keys
-    assert len(seen.json("tune")["changes"]) == 2
-    assert seen["tuned"].out.startswith("500\n")
-    assert re.search(r"\[plain[]=]", seen["tuned"].out)
-    assert seen["fastest"].code == seen["parameter"].code == 0
-    message = seen.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
+    assert len(results.json("tune")["changes"]) == 2
+    assert results["tuned"].out.startswith("500\n")
+    assert re.search(r"\[plain[]=]", results["tuned"].out)
+    assert results["fastest"].code == results["parameter"].code == 0
+    message = results.json("out of range", Exit.ENVIRONMENT)["error"]["message"]
     assert "the kernel refuses it" in message
-    assert seen["no backend"].code == Exit.USAGE
+    assert results["no backend"].code == Exit.USAGE
 
 
-def test_a_path_that_is_on_holds_the_module(seen: Seen) -> None:
-    assert seen["stopped while on"].code
-    assert seen["in use"].code
-    assert len(seen.json("off all")["changes"]) == len(PATHS)
-    assert seen["unload"].code == 0
+def test_a_path_that_is_on_holds_the_module(results: Results) -> None:
+    assert results["stopped while on"].code
+    assert results["in use"].code
+    assert len(results.json("off all")["changes"]) == len(PATHS)
+    assert results["unload"].code == 0
 
 
-def test_ftrace_switched_off(seen: Seen) -> None:
-    if seen["stopped"].code:  # later kernels do not let it be switched off
-        assert seen.kernel != SERIES[0]
-        assert seen["doctor stopped"].code == Exit.OK
+def test_ftrace_switched_off(results: Results) -> None:
+    if results["stopped"].code:  # later kernels do not let it be switched off
+        assert results.kernel != SERIES[0]
+        assert results["doctor stopped"].code == Exit.OK
         return
-    held = seen.json("doctor stopped", Exit.VERDICT)
-    no = [check["name"] for check in held["checks"] if check["state"] == "no"]
+    document = results.json("doctor stopped", Exit.VERDICT)
+    no = [check["name"] for check in document["checks"] if check["state"] == "no"]
     assert no == ["kernel.ftrace_enabled"]

@@ -18,13 +18,13 @@ def test_a_path_hooks_what_is_stated_in_that_order() -> None:
     stated: dict[str, dict[str, None]] = {}
     for path, hook in HOOKED.findall((MODULE / "paths.def").read_text()):
         stated.setdefault(path, {})[hook] = None
-    found = {
+    structs = {
         path: re.findall(r"BMM_HOOK\((\w+)\)", body)
         for file in MODULE.glob("*.c")
         for path, body in STRUCT.findall(file.read_text())
     }
-    assert found == {path: [*hooks] for path, hooks in stated.items()}
-    assert {*found} == {path.name for path in needs.read("x86_64").paths}
+    assert structs == {path: [*hooks] for path, hooks in stated.items()}
+    assert {*structs} == {path.name for path in needs.read("x86_64").paths}
 
 
 def test_limits_name_the_same_kernels() -> None:

@@ -45,8 +45,8 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("root")
     command = ["make", "-s", "install-man", f"DESTDIR={root}", "PREFIX=/usr"]
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
-    made = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
-    assert made == {f"usr/share/{place}" for place in PLACES}
+    files = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+    assert files == {f"usr/share/{place}" for place in PLACES}
     return root / "usr" / "share"
 
 
@@ -71,14 +71,14 @@ def offers(
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
     environment["BULKMM_SYSFS"] = str(fake.root / "sys/kernel/bulkmm")
     words = ["bash", "-c", BASH, "bash", share / PLACES[2], *LINES]
-    done = completed(words, check=True, env=environment)
-    assert done.stderr == ""
-    found = {}
-    for part in re.split(r"^= ", done.stdout, flags=re.MULTILINE)[1:]:
+    result = completed(words, check=True, env=environment)
+    assert result.stderr == ""
+    completions = {}
+    for part in re.split(r"^= ", result.stdout, flags=re.MULTILINE)[1:]:
         line, *names = part.split("\n")
-        found[line] = {*filter(None, names)}
-    assert found.keys() == {*LINES}
-    return found
+        completions[line] = {*filter(None, names)}
+    assert completions.keys() == {*LINES}
+    return completions
 
 
 def test_commands_and_options(offers: dict[str, set[str]]) -> None:

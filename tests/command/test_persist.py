@@ -14,13 +14,13 @@ MODE = "/sys/kernel/bulkmm/clear/mode"
 
 
 def test_now_and_at_every_load(loaded: Fake, bulkmm: Command) -> None:
-    done = bulkmm("on", "clear", "streaming", "--persist", "--json")
-    assert done.code == Exit.OK
+    result = bulkmm("on", "clear", "streaming", "--persist", "--json")
+    assert result.code == Exit.OK
     assert loaded.read(MODE) == "streaming"
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=streaming"
-    now, kept = done.json["changes"]
-    assert (now["key"], kept["key"]) == ("clear.mode", "clear at load")
-    assert (kept["file"], kept["before"]) == (FILE, change.DEFAULT)
+    now, at_load = result.json["changes"]
+    assert (now["key"], at_load["key"]) == ("clear.mode", "clear at load")
+    assert (at_load["file"], at_load["before"]) == (FILE, change.DEFAULT)
     loaded.write(MODE, "off auto cached [streaming]", 0o644)
     assert bulkmm("on", "clear", "--persist").code == Exit.OK  # the first but off
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=auto"
@@ -36,8 +36,8 @@ def test_what_else_the_file_says_stays(kernel: Fake, bulkmm: Command) -> None:
     assert kernel.read(FILE) == f"{before}\noptions bulkmm clear=off"
     bulkmm("on", "memmap", "--persist")
     assert "(was off)" in bulkmm("on", "clear", "--persist").out
-    ours = "options bulkmm memmap=on\noptions bulkmm clear=auto"
-    assert kernel.read(FILE) == f"{before}\n{ours}"
+    options = "options bulkmm memmap=on\noptions bulkmm clear=auto"
+    assert kernel.read(FILE) == f"{before}\n{options}"
 
 
 def test_a_line_that_is_continued_by_nothing(kernel: Fake, bulkmm: Command) -> None:
@@ -62,14 +62,14 @@ def test_without_a_loaded_module(kernel: Fake, bulkmm: Command) -> None:
     assert bulkmm("on", "vmap", "block", "--persist").code == Exit.OK
     assert kernel.read(FILE).splitlines()[-1] == "options bulkmm vmap=block"
     assert bulkmm("off", "--persist").code == Exit.OK
-    said = kernel.read(FILE).splitlines()[1:]
+    options = kernel.read(FILE).splitlines()[1:]
     paths = needs.read("x86_64").paths
-    assert said == [f"options bulkmm {one.name}=off" for one in paths]
+    assert options == [f"options bulkmm {one.name}=off" for one in paths]
 
 
 def test_a_dry_run_writes_nothing(loaded: Fake, bulkmm: Command) -> None:
-    done = bulkmm("on", "clear", "--persist", "--dry-run")
-    assert f"would write auto to {FILE}" in done.out
+    result = bulkmm("on", "clear", "--persist", "--dry-run")
+    assert f"would write auto to {FILE}" in result.out
     assert not (loaded.root / FILE[1:]).exists()
     assert loaded.read(MODE).startswith("[off]")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import Command, Done
+from commandlib import Command, Result
 from fakekernel import Fake, pool
 from programs import completed
 from rootlib import alone_with_the_pool
@@ -32,12 +32,12 @@ def two(kernel: Fake) -> Fake:
 
 
 def test_the_table(two: Fake, bulkmm: Command) -> None:
-    (held,) = bulkmm("pool", "--json").json["pools"]
-    assert (held["page_bytes"], held["pages"], held["free"]) == (2 * MIB, 14, 10)
-    assert (held["reserved"], held["surplus"], held["overcommit"]) == (3, 2, 0)
-    assert [one["free"] for one in held["nodes"]] == [6, 4]
-    shown = bulkmm("pool").out.split()
-    assert shown[shown.index("2M") :][:7] == ["2M", "all", "14", "10", "3", "2", "0"]
+    (entry,) = bulkmm("pool", "--json").json["pools"]
+    assert (entry["page_bytes"], entry["pages"], entry["free"]) == (2 * MIB, 14, 10)
+    assert (entry["reserved"], entry["surplus"], entry["overcommit"]) == (3, 2, 0)
+    assert [one["free"] for one in entry["nodes"]] == [6, 4]
+    cells = bulkmm("pool").out.split()
+    assert cells[cells.index("2M") :][:7] == ["2M", "all", "14", "10", "3", "2", "0"]
     assert two
 
 
@@ -101,10 +101,10 @@ def test_a_shrink_takes_what_a_node_lacks_from_others(
     kernel: Fake, bulkmm: Command
 ) -> None:
     pool(kernel, {0: (10, 9, 0), 1: (4, 1, 0)})
-    done = bulkmm("pool", "shrink", "--page", "2M", "--size", "10M")
-    assert done.code == Exit.OK, done.err
-    held = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in held.parts()] == [6, 3]
+    result = bulkmm("pool", "shrink", "--page", "2M", "--size", "10M")
+    assert result.code == Exit.OK, result.err
+    pool_2m = Pool(Root(kernel.root), 2 * MIB)
+    assert [part.persistent() for part in pool_2m.parts()] == [6, 3]
 
 
 def test_others_make_up_for_a_node_that_gives_less(
@@ -121,9 +121,9 @@ def test_others_make_up_for_a_node_that_gives_less(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
-    done = bulkmm("pool", "grow", "--page", "2M", "--size", "20M")
-    assert done.code == Exit.OK, done.err
-    first, second = done.out.splitlines()
+    result = bulkmm("pool", "grow", "--page", "2M", "--size", "20M")
+    assert result.code == Exit.OK, result.err
+    first, second = result.out.splitlines()
     assert first == "node 0: +7 pages of 2M"
     assert second.startswith("node 1: +3 pages of 2M, +5 were asked for: 4096 MiB are")
 
@@ -141,10 +141,10 @@ def test_what_was_lent_is_given_back_where_a_node_gave_less(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
-    held = Pool(Root(kernel.root), 2 * MIB)
-    with grow.lent(held, 10):
-        assert [part.persistent() for part in held.parts()] == [15, 7]
-    assert next(iter(held.parts())).persistent() == 10
+    pool_2m = Pool(Root(kernel.root), 2 * MIB)
+    with grow.lent(pool_2m, 10):
+        assert [part.persistent() for part in pool_2m.parts()] == [15, 7]
+    assert next(iter(pool_2m.parts())).persistent() == 10
 
 
 def test_what_others_add_meanwhile_stays(
@@ -159,12 +159,12 @@ def test_what_others_add_meanwhile_stays(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
-    held = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in held.parts()] == [17, 6]
+    pool_2m = Pool(Root(kernel.root), 2 * MIB)
+    assert [part.persistent() for part in pool_2m.parts()] == [17, 6]
 
 
 @pytest.mark.parametrize(
-    ("held", "says"),
+    ("files", "outcome"),
     [
         ({NORMAL: "0"}, {0: 4}),
         ({NORMAL: "0", MOVABLE: "0"}, {0: 4}),
@@ -177,21 +177,21 @@ def test_what_others_add_meanwhile_stays(
     ],
 )
 def test_pages_of_a_gibibyte_are_not_of_movable_memory(
-    two: Fake, bulkmm: Command, held: dict[str, str], says: dict[int, int] | str
+    two: Fake, bulkmm: Command, files: dict[str, str], outcome: dict[int, int] | str
 ) -> None:
     sized(two, {0: (65536, 65536), 1: (65536, 65536)})
     for node in (0, 1):
         home = f"{NODE}/node{node}/hugepages/hugepages-1048576kB"
         two.write(f"{home}/nr_hugepages", "0", 0o644)
     two.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0", 0o644)
-    for name, text in {BLOCKS: ZONE + " 1" * 11, **held}.items():
+    for name, text in {BLOCKS: ZONE + " 1" * 11, **files}.items():
         two.write(name, text)
-    done = bulkmm("pool", "grow", *GIANT)
-    if isinstance(says, str):
-        assert done.code == Exit.ENVIRONMENT
-        assert says in done.err
+    result = bulkmm("pool", "grow", *GIANT)
+    if isinstance(outcome, str):
+        assert result.code == Exit.ENVIRONMENT
+        assert outcome in result.err
     else:
-        assert {one["node"]: one["wanted"] for one in done.json["nodes"]} == says
+        assert {one["node"]: one["wanted"] for one in result.json["nodes"]} == outcome
 
 
 def test_a_node_of_movable_memory_is_told_as_such(two: Fake, bulkmm: Command) -> None:
@@ -199,23 +199,23 @@ def test_a_node_of_movable_memory_is_told_as_such(two: Fake, bulkmm: Command) ->
     home = f"{NODE}/node1/hugepages/hugepages-1048576kB"
     two.write(f"{home}/nr_hugepages", "0", 0o644)
     two.write(NORMAL, "0")
-    done = bulkmm("pool", "grow", "--node", "1", *GIANT)
-    assert done.code == Exit.ENVIRONMENT
-    assert "node 1: all its memory was brought online as movable" in done.err
-    assert "compact" not in done.err
+    result = bulkmm("pool", "grow", "--node", "1", *GIANT)
+    assert result.code == Exit.ENVIRONMENT
+    assert "node 1: all its memory was brought online as movable" in result.err
+    assert "compact" not in result.err
 
 
 def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -> None:
-    def planned(*words: str) -> Done:
+    def planned(*words: str) -> Result:
         how = ("--page", "2M", "--size", "10M", "--dry-run", "--json", *words)
         return bulkmm("pool", "grow", *how)
 
     sized(two, {0: (65536, 65536), 1: (65536, 65536)})
     two.write("/proc/self/status", "Name:\tbulkmm\nMems_allowed_list:\t0,2-3")
     assert [(one["node"], one["wanted"]) for one in planned().json["nodes"]] == [(0, 5)]
-    done = planned("--node", "1")
-    assert done.code == Exit.ENVIRONMENT
-    assert "node 1 is outside of this command's cpuset" in done.err
+    result = planned("--node", "1")
+    assert result.code == Exit.ENVIRONMENT
+    assert "node 1 is outside of this command's cpuset" in result.err
     # what is larger than the allocator's blocks, it does not allocate
     two.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0", 0o644)
     home = f"{NODE}/node1/hugepages/hugepages-1048576kB"
@@ -225,35 +225,35 @@ def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -
 
 
 def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
-    def told(node: int, free: int, margin: float) -> str:
-        left = NodeZeroed(2 * MIB, node, free, 0, tried_all=False)
-        return _state(Root(two.root), left, margin).partition(" because ")[2]
+    def get_reason(node: int, free: int, margin: float) -> str:
+        result = NodeZeroed(2 * MIB, node, free, 0, tried_all=False)
+        return _state(Root(two.root), result, margin).partition(" because ")[2]
 
     # 3 pages are reserved, of 10 on node 0
-    assert told(0, free=6, margin=0.2).startswith("others need them, or they are")
-    assert told(0, free=3, margin=1).startswith("others need them, or they are")
-    assert told(0, free=6, margin=0.3) == "the margin keeps them free"
-    assert told(1, free=4, margin=0.1).startswith("the node has surplus pages")
+    assert get_reason(0, free=6, margin=0.2).startswith("others need them, or they are")
+    assert get_reason(0, free=3, margin=1).startswith("others need them, or they are")
+    assert get_reason(0, free=6, margin=0.3) == "the margin keeps them free"
+    assert get_reason(1, free=4, margin=0.1).startswith("the node has surplus pages")
     two.write("/proc/self/status", "Mems_allowed_list:\t0")
-    assert told(1, free=4, margin=0.1) == "this command's cpuset lacks the node"
+    assert get_reason(1, free=4, margin=0.1) == "this command's cpuset lacks the node"
 
 
 def test_who_may_not_change_a_pool_is_told(
     two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: Path, **_how: object) -> None:
+    def deny(self: Path, **_how: object) -> None:
         raise PermissionError(13, "Permission denied", str(self))
 
-    monkeypatch.setattr(Path, "mkdir", refused)
+    monkeypatch.setattr(Path, "mkdir", deny)
     before = two.files()
-    done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
-    assert done.code == Exit.ENVIRONMENT
-    assert done.err.endswith("/run/bulkmm: Permission denied: run it as root")
+    result = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
+    assert result.code == Exit.ENVIRONMENT
+    assert result.err.endswith("/run/bulkmm: Permission denied: run it as root")
     assert two.files() == before
 
 
 @pytest.mark.parametrize(
-    ("note", "left"),
+    ("note", "pages"),
     [
         ('{"nr_overcommit_hugepages": 0}', 9),  # refused, as that of 1 GiB pages is
         ('{"lent": {"0": [8, 1]}}', 8),
@@ -265,27 +265,27 @@ def test_who_may_not_change_a_pool_is_told(
     ],
 )
 def test_a_note_of_a_killed_run_is_heeded_once(
-    two: Fake, bulkmm: Command, note: str, left: int
+    two: Fake, bulkmm: Command, note: str, pages: int
 ) -> None:
     raised = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages"
     two.remove(raised)
     (two.root / raised[1:]).mkdir()
     two.write("/run/bulkmm/pool.json", note)
-    done = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
-    assert done.code == Exit.OK, done.err
-    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
+    result = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
+    assert result.code == Exit.OK, result.err
+    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == pages
     assert not list(two.root.glob("run/bulkmm/*.json"))
 
 
 def test_a_note_is_heeded_by_a_run_for_another_page_size(
     two: Fake, bulkmm: Command
 ) -> None:
-    other = Pool(Root(two.root), 1 << 30)
-    two.write(other.file("nr_overcommit_hugepages"), "8", 0o644)
-    held = {"page": other.page, "nr_overcommit_hugepages": 5}
-    two.write("/run/bulkmm/pool.json", json.dumps(held))
+    pool_1g = Pool(Root(two.root), 1 << 30)
+    two.write(pool_1g.file("nr_overcommit_hugepages"), "8", 0o644)
+    note = {"page": pool_1g.page, "nr_overcommit_hugepages": 5}
+    two.write("/run/bulkmm/pool.json", json.dumps(note))
     assert bulkmm("pool", "shrink", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert other.read("nr_overcommit_hugepages") == 5
+    assert pool_1g.read("nr_overcommit_hugepages") == 5
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_signals_leave_no_pool_half_changed(
     case: tuple[str, tuple[int, ...], int],
 ) -> None:
     """An interrupt within some writes: the second comes while the first is undone."""
-    word, at, left = case
+    word, at, pages = case
     pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
     write, writes = Pool.write, 0
 
@@ -311,18 +311,18 @@ def test_signals_leave_no_pool_half_changed(
 
     monkeypatch.setattr(Pool, "write", signalled)
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    done = bulkmm("pool", word, "--page", "2M", "--size", "4M")
-    assert done.code == Exit.INTERRUPTED
+    result = bulkmm("pool", word, "--page", "2M", "--size", "4M")
+    assert result.code == Exit.INTERRUPTED
     monkeypatch.undo()
-    held = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in held.parts()] == [left, left]
-    assert held.read("nr_overcommit_hugepages") == 0
+    pool_2m = Pool(Root(kernel.root), 2 * MIB)
+    assert [part.persistent() for part in pool_2m.parts()] == [pages, pages]
+    assert pool_2m.read("nr_overcommit_hugepages") == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize(("word", "left"), [("grow", 11), ("shrink", 9)])
+@pytest.mark.parametrize(("word", "pages"), [("grow", 11), ("shrink", 9)])
 def test_surplus_pages_of_other_nodes_on_6_1(
-    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch, word: str, left: int
+    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch, word: str, pages: int
 ) -> None:
     """Whose kernel adds node 1's two to what is written for node 0."""
     write = Pool.write
@@ -332,9 +332,9 @@ def test_surplus_pages_of_other_nodes_on_6_1(
 
     monkeypatch.setattr(Pool, "write", added)
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    done = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
-    assert done.code == Exit.OK, done.err
-    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == left
+    result = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
+    assert result.code == Exit.OK, result.err
+    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == pages
 
 
 def test_two_at_once(two: Fake, bulkmm: Command) -> None:
@@ -342,12 +342,12 @@ def test_two_at_once(two: Fake, bulkmm: Command) -> None:
     home.mkdir(parents=True)
     with (home / "pool.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
-    assert done.code == Exit.ENVIRONMENT
-    assert done.err == "bulkmm: another bulkmm pool is changing a pool"
+        result = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
+    assert result.code == Exit.ENVIRONMENT
+    assert result.err == "bulkmm: another bulkmm pool is changing a pool"
 
 
-OURS = pytest.mark.skipif(
+NEEDS_POOL = pytest.mark.skipif(
     bool(os.geteuid()) or not Pool(Root(Path("/")), 2 * MIB).parts(),
     reason="this machine has no pool that we may change",
 )
@@ -358,32 +358,34 @@ exec "$@"
 """
 
 
-@OURS
+@NEEDS_POOL
 def test_without_directories_of_nodes_there_is_one() -> None:
     """On the machine's own pool, shown and changed alike."""
 
     def masked(*words: str) -> dict[str, Any]:
         argv = [sys.executable, "-m", "bulkmm.cli", "pool", *words, "--json"]
         alone = ["unshare", "--mount", "sh", "-ec", MASKED, "sh", *argv]
-        done = completed(alone, timeout=60)
-        assert done.returncode == Exit.OK, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        result = completed(alone, timeout=60)
+        assert result.returncode == Exit.OK, result.stderr
+        document: dict[str, Any] = json.loads(result.stdout)
+        return document
 
     with alone_with_the_pool():
-        (held,) = (one for one in masked()["pools"] if one["page_bytes"] == 2 * MIB)
-        (node,) = held["nodes"]
-        assert (node["node"], node["pages"]) == (0, held["pages"])
+        (entry,) = (one for one in masked()["pools"] if one["page_bytes"] == 2 * MIB)
+        (node,) = entry["nodes"]
+        assert (node["node"], node["pages"]) == (0, entry["pages"])
         for words in ((), ("--node", "0"), ("--compact",)):
             how = ("--page", "2M", "--size", "16M", *words)
             (change,) = masked("grow", *how)["nodes"]
             assert (change["node"], change["done"]) == (0, 8)
-            gone = masked("shrink", *how[:4])
-            assert gone["nodes"] == [{"node": 0, "wanted": -8, "done": -8, "why": ""}]
-        assert gone["pool"]["pages"] == held["pages"]
+            shrink_result = masked("shrink", *how[:4])
+            assert shrink_result["nodes"] == [
+                {"node": 0, "wanted": -8, "done": -8, "why": ""}
+            ]
+        assert shrink_result["pool"]["pages"] == entry["pages"]
 
 
-@OURS
+@NEEDS_POOL
 @pytest.mark.parametrize("jobs", ["auto", "3"])
 def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
     real = Pool(Root(Path("/")), 2 * MIB)

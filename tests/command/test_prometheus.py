@@ -2,7 +2,7 @@
 """Metrics as the official client's parser reads them."""
 
 import pytest
-from commandlib import Command, Done
+from commandlib import Command, Result
 from fakekernel import Fake
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,15 +15,15 @@ def sample(name: str, **labels: str) -> Key:
     return f"bulkmm_{name}", frozenset(labels.items())
 
 
-def metrics(done: Done) -> dict[Key, float]:
+def metrics(result: Result) -> dict[Key, float]:
     """Return the samples of a page; each metric is there once."""
-    assert done.code == Exit.OK
-    held = list(text_string_to_metric_families(done.out))
-    assert len({one.name for one in held}) == len(held)
-    samples = [one for metric in held for one in metric.samples]
-    found = {(s.name, frozenset(s.labels.items())): s.value for s in samples}
-    assert len(found) == len(samples)
-    return found
+    assert result.code == Exit.OK
+    families = list(text_string_to_metric_families(result.out))
+    assert len({one.name for one in families}) == len(families)
+    samples = [one for metric in families for one in metric.samples]
+    values = {(s.name, frozenset(s.labels.items())): s.value for s in samples}
+    assert len(values) == len(samples)
+    return values
 
 
 @pytest.mark.usefixtures("loaded")
@@ -50,19 +50,19 @@ def test_every_counter_is_there(bulkmm: Command) -> None:
         sample("later_runs_total", path="later"): 5,
         sample("parameter", parameter="memmap_min_pages"): 32768,
     }
-    found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert {key: found.get(key) for key in expected} == expected
+    samples = metrics(bulkmm("status", "--format", "prometheus"))
+    assert {key: samples.get(key) for key in expected} == expected
 
 
 def test_without_the_module_that_is_a_metric(bulkmm: Command) -> None:
     kernel = {"case": "allocator", "kernel": "7.3.4+deb13-cloud-amd64"}
-    found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert found == {sample("loaded"): 0, sample("zeroing_info", **kernel): 1}
+    samples = metrics(bulkmm("status", "--format", "prometheus"))
+    assert samples == {sample("loaded"): 0, sample("zeroing_info", **kernel): 1}
 
 
 def test_what_must_be_escaped(loaded: Fake, bulkmm: Command) -> None:
     odd = 'a"b\\n\\c'
     loaded.write("/proc/sys/kernel/osrelease", odd)
     loaded.write("/proc/cmdline", "init_on_alloc=0")
-    found = metrics(bulkmm("status", "--format", "prometheus"))
-    assert found[sample("zeroing_info", case="once", kernel=odd)] == 1
+    samples = metrics(bulkmm("status", "--format", "prometheus"))
+    assert samples[sample("zeroing_info", case="once", kernel=odd)] == 1

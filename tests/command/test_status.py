@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandlib import SCHEMA, Command, Done
+from commandlib import SCHEMA, Command, Result
 from fakekernel import COUNTERS, PATHS, RELEASE, ZEROING, Fake
 from programs import completed
 
@@ -18,9 +18,9 @@ HOME = "/sys/kernel/bulkmm"
 @pytest.mark.usefixtures("loaded")
 def test_json_has_every_path(bulkmm: Command) -> None:
     """Its settings and backends are those of tune and of the metrics."""
-    done = bulkmm("status", "--json")
-    assert done.code == Exit.OK
-    paths = {path["name"]: path for path in done.json["paths"]}
+    result = bulkmm("status", "--json")
+    assert result.code == Exit.OK
+    paths = {path["name"]: path for path in result.json["paths"]}
     assert set(paths) == set(PATHS)
     clear = paths["clear"]
     assert clear["mode"] == "off"
@@ -39,37 +39,37 @@ def test_a_path_that_nobody_knew_is_shown_whole(bulkmm: Command) -> None:
     assert later["fallbacks"] == {"odd": 1}
     assert later["backends"] == later["choices"] == later["settings"] == {}
     assert [hook["attached"] for hook in later["hooks"]] == [True, False]
-    said = bulkmm("status", "later").out
-    assert "1 of 2 attached" in said
-    assert "second_function  somebody has it" in said
-    assert "off pte [block]" in said
+    output = bulkmm("status", "later").out
+    assert "1 of 2 attached" in output
+    assert "second_function  somebody has it" in output
+    assert "off pte [block]" in output
 
 
 @pytest.mark.usefixtures("loaded")
 def test_text_is_a_table(bulkmm: Command) -> None:
-    done = bulkmm("status")
-    assert done.code == Exit.OK
-    row = next(line for line in done.out.splitlines() if line.startswith("memmap"))
+    result = bulkmm("status")
+    assert result.code == Exit.OK
+    row = next(line for line in result.out.splitlines() if line.startswith("memmap"))
     assert row.split("  ")[0] == "memmap"
     for word in ("on", "attached", "8 MiB", "500 µs", "off 2, small 4"):
         assert word in row
-    assert "init_on_alloc=1 on 6.13 or later" in done.out
+    assert "init_on_alloc=1 on 6.13 or later" in result.out
 
 
 def test_without_the_module(bulkmm: Command) -> None:
-    said = bulkmm("status")
-    assert said.code == Exit.VERDICT
-    assert "not loaded: modprobe bulkmm" in said.out
+    result = bulkmm("status")
+    assert result.code == Exit.VERDICT
+    assert "not loaded: modprobe bulkmm" in result.out
 
 
 def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
-    assert bulkmm("status", "--schema", "-o", str(file)) == Done(Exit.OK, "", "")
+    assert bulkmm("status", "--schema", "-o", str(file)) == Result(Exit.OK, "", "")
     assert json.loads(file.read_text()) == SCHEMA
 
 
 @pytest.mark.parametrize(
-    ("release", "built", "told", "case"),
+    ("release", "default", "cmdline", "case"),
     [
         (RELEASE, "y", "", "allocator"),
         (RELEASE, "y", "init_on_alloc=0", "once"),
@@ -86,29 +86,29 @@ def test_who_clears_huge_pages(
     kernel: Fake,
     bulkmm: Command,
     release: str,
-    built: str | None,
-    told: str,
+    default: str | None,
+    cmdline: str,
     *,
     case: str,
 ) -> None:
     kernel.remove(f"/boot/config-{RELEASE}")
     kernel.write("/proc/sys/kernel/osrelease", release)
-    kernel.write("/proc/cmdline", f"quiet {told}")
-    if built is not None:
-        yes = built == "y"
+    kernel.write("/proc/cmdline", f"quiet {cmdline}")
+    if default is not None:
+        yes = default == "y"
         option = f"CONFIG_{ZEROING}=y" if yes else f"# CONFIG_{ZEROING} is not set"
         kernel.write(f"/boot/config-{release}", f"CONFIG_MMU=y\n{option}")
-    held = bulkmm("status", "--json").json["kernel"]
-    assert held["zeroing"] == case
-    assert held["says"] in bulkmm("status").out
+    kernel_status = bulkmm("status", "--json").json["kernel"]
+    assert kernel_status["zeroing"] == case
+    assert kernel_status["says"] in bulkmm("status").out
 
 
 def test_it_goes_away_while_it_is_read(loaded: Fake, bulkmm: Command) -> None:
     loaded.remove(f"{HOME}/clear/mode")
     loaded.remove(f"{HOME}/memmap/stats")
     loaded.remove(f"{HOME}/memmap/hook")
-    done = bulkmm("status", "--json")
-    assert [path["name"] for path in done.json["paths"]] == ["later", "memmap"]
+    result = bulkmm("status", "--json")
+    assert [path["name"] for path in result.json["paths"]] == ["later", "memmap"]
     assert bulkmm("status").code == Exit.OK
 
 
@@ -121,5 +121,5 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
         "sys.exit(f'imported: {heavy}' if heavy else code)"
     )
     command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]
-    done = completed(command)
-    assert done.returncode == 0, done.stderr
+    result = completed(command)
+    assert result.returncode == 0, result.stderr

@@ -22,9 +22,9 @@ QUICK = ("--interval", "0.05")
 
 
 def look(fake: Fake, name: str) -> module.KernelPath:
-    held = module.read(Root(fake.root))
-    assert held
-    return next(path for path in held.paths if path.name == name)
+    state = module.read(Root(fake.root))
+    assert state
+    return next(path for path in state.paths if path.name == name)
 
 
 @pytest.mark.parametrize(
@@ -45,35 +45,35 @@ def test_rates(
 ) -> None:
     before = look(loaded, "clear")
     loaded.counters("clear", fallback_small=27, **moved)
-    seen = watch.rates(before, look(loaded, "clear"), 2.0, None)
-    assert (seen.requests_per_s, seen.bytes_per_s, seen.mean_ns) == rates
-    assert seen.fallbacks_per_s == {"off": 0, "small": small}
+    actual = watch.rates(before, look(loaded, "clear"), 2.0, None)
+    assert (actual.requests_per_s, actual.bytes_per_s, actual.mean_ns) == rates
+    assert actual.fallbacks_per_s == {"off": 0, "small": small}
 
 
 @pytest.mark.usefixtures("loaded")
 def test_json_is_a_document_a_line(bulkmm: Command) -> None:
-    done = bulkmm("watch", "clear", "later", *QUICK, "--count", "2", "--json")
-    assert done.code == Exit.OK
-    held = [json.loads(line) for line in done.out.splitlines()]
-    assert len(held) == 2
-    for one in held:
-        valid(one)
-        assert [path["name"] for path in one["paths"]] == ["clear", "later"]
-        assert one["seconds"] >= 0.05
+    result = bulkmm("watch", "clear", "later", *QUICK, "--count", "2", "--json")
+    assert result.code == Exit.OK
+    documents = [json.loads(line) for line in result.out.splitlines()]
+    assert len(documents) == 2
+    for document in documents:
+        valid(document)
+        assert [path["name"] for path in document["paths"]] == ["clear", "later"]
+        assert document["seconds"] >= 0.05
 
 
 def test_a_table_on_a_terminal(loaded: Fake) -> None:
     command = [sys.executable, "-m", "bulkmm.cli", "watch", *QUICK, "--count", "2"]
-    code, said = on_terminal([*command, "--root", loaded.root])
+    code, output = on_terminal([*command, "--root", loaded.root])
     assert code == Exit.OK
-    assert b"requests/s" in said
-    assert b"\x1b[" in said
-    assert said.count(b"memmap") >= 2
+    assert b"requests/s" in output
+    assert b"\x1b[" in output
+    assert output.count(b"memmap") >= 2
     dumb = {**os.environ, "TERM": "dumb"}  # which would show the escapes
-    code, said = on_terminal([*command, "--root", loaded.root], env=dumb)
+    code, output = on_terminal([*command, "--root", loaded.root], env=dumb)
     assert code == Exit.OK
-    assert b"memmap" in said
-    assert b"\x1b" not in said
+    assert b"memmap" in output
+    assert b"\x1b" not in output
 
 
 def test_a_module_without_paths() -> None:
@@ -81,14 +81,14 @@ def test_a_module_without_paths() -> None:
 
 
 def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:
-    def gone(_seconds: float) -> None:
+    def unload(_seconds: float) -> None:
         loaded.remove("/sys/kernel/bulkmm/version")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("time.sleep", gone)
-        done = bulkmm("watch")
-    assert done.code == Exit.ENVIRONMENT
-    assert "the module was unloaded" in done.err
+        patch.setattr("time.sleep", unload)
+        result = bulkmm("watch")
+    assert result.code == Exit.ENVIRONMENT
+    assert "the module was unloaded" in result.err
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--count", "99"), 130)])
@@ -107,9 +107,9 @@ def test_a_signal_ends_it(
         assert running.stderr
         running.stdout.readline()
         running.send_signal(number)
-        said = running.stderr.read()
+        stderr = running.stderr.read()
     assert running.returncode == code
-    assert said == ("bulkmm: interrupted\n" if code else "")
+    assert stderr == ("bulkmm: interrupted\n" if code else "")
 
 
 TRACED = """\
@@ -122,23 +122,28 @@ CPU:1 [LOST 17 EVENTS]
 
 
 def test_times_of_tracepoints() -> None:
-    found = watch.by_path(TRACED)
-    assert found == {"clear": [30, 10, 20], "memmap": [5]}
-    held = watch.latency(found["clear"])
-    assert (held.n, held.median_ns, held.p99_ns, held.max_ns) == (3, 20, 30, 30)
+    times = watch.by_path(TRACED)
+    assert times == {"clear": [30, 10, 20], "memmap": [5]}
+    latency = watch.latency(times["clear"])
+    assert (latency.n, latency.median_ns, latency.p99_ns, latency.max_ns) == (
+        3,
+        20,
+        30,
+        30,
+    )
     assert watch.latency(list(range(1, 201))).p99_ns == 198
 
 
 @pytest.mark.usefixtures("loaded")
 def test_trace_where_it_cannot_be(kernel: Fake, bulkmm: Command) -> None:
-    done = bulkmm("watch", "--trace", "--count", "1")  # no tracefs makes the instance
-    assert done.code == Exit.ENVIRONMENT
-    assert done.err.startswith("bulkmm: --trace: ")
+    result = bulkmm("watch", "--trace", "--count", "1")  # no tracefs makes the instance
+    assert result.code == Exit.ENVIRONMENT
+    assert result.err.startswith("bulkmm: --trace: ")
     assert not list((kernel.root / "sys/kernel/tracing").glob("instances/*"))
     kernel.remove("/sys/kernel/tracing/trace")
-    done = bulkmm("watch", "--trace", "--count", "1")
-    assert done.code == Exit.ENVIRONMENT
-    assert "mount -t tracefs" in done.err
+    result = bulkmm("watch", "--trace", "--count", "1")
+    assert result.code == Exit.ENVIRONMENT
+    assert "mount -t tracefs" in result.err
 
 
 def test_an_instance_that_others_use_stays_and_costs_no_result(
@@ -147,8 +152,8 @@ def test_an_instance_that_others_use_stays_and_costs_no_result(
     (tmp_path / "instances").mkdir()
     with tracefs.owned(Root(tmp_path), "watch") as (name, _):
         (tmp_path / "instances" / name / "trace").touch()  # rmdir() fails
-    said = capsys.readouterr().err
-    assert said.startswith(f"bulkmm: {name} stays in tracefs: ")
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"bulkmm: {name} stays in tracefs: ")
 
 
 @pytest.mark.parametrize("at", ["made", "within", "removed"])

@@ -38,11 +38,11 @@ def figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def ratios_file(tmp_path: Path) -> Path:
     """Return figures of two CPUs."""
     file = tmp_path / "ratios.json"
-    own = {"6.12": figures(1.6, 20.0), "7.3": figures(1.0, 20.0)}
-    file.write_text(json.dumps({ZEN4: own, "other": {"6.12": figures(1.2, 9.0)}}))
+    by_series = {"6.12": figures(1.6, 20.0), "7.3": figures(1.0, 20.0)}
+    file.write_text(json.dumps({ZEN4: by_series, "other": {"6.12": figures(1.2, 9.0)}}))
     return file
 
 
@@ -58,15 +58,21 @@ def root(kernel: Fake) -> Root:
 
 def test_a_machine_that_can_count(root: Root) -> None:
     assert run._need(root) == "/sys/kernel/tracing"
-    found, missing = functions(root, "x86_64")
-    assert {CLEAR, VMAP, Function("memmap", "memmap_init_zone_device")} < {*found}
-    assert {one.path for one in found} == {"memmap", "clear", "copy", "vmap", "hotplug"}
+    available, missing = functions(root, "x86_64")
+    assert {CLEAR, VMAP, Function("memmap", "memmap_init_zone_device")} < {*available}
+    assert {one.path for one in available} == {
+        "memmap",
+        "clear",
+        "copy",
+        "vmap",
+        "hotplug",
+    }
     lacks = "do_huge_pmd_anonymous_page: the kernel has no such function"
     assert lacks in "".join(missing)
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "says"),
+    ("file", "text", "message"),
     [
         ("/sys/kernel/tracing/synthetic_events", None, "CONFIG_HIST_TRIGGERS"),
         (f"/boot/config-{RELEASE}", "CONFIG_KPROBE_EVENTS=y", "CONFIG_HIST_TRIGGERS"),
@@ -74,34 +80,36 @@ def test_a_machine_that_can_count(root: Root) -> None:
     ],
 )
 def test_a_machine_that_cannot(
-    kernel: Fake, root: Root, file: str, text: str | None, *, says: str
+    kernel: Fake, root: Root, file: str, text: str | None, *, message: str
 ) -> None:
     if text is None:
         kernel.remove(file)
     else:
         kernel.write(file, text)
-    with pytest.raises(BulkmmError, match=says):
+    with pytest.raises(BulkmmError, match=message):
         run._need(root)
 
 
-def test_this_cpu_is_rated_by_itself_and_another_by_the_least(kept: Path) -> None:
-    own = gain.kept(ZEN4, "7.3.9-amd64", kept)
-    assert own.source == "this CPU's results on 7.3"
-    assert gain.kept(ZEN4, "6.1.0", kept).source.endswith("6.12")
-    other = gain.kept("GenuineIntel-6-1-1", "6.12.1", kept)
-    assert "2 other CPUs" in other.source
-    assert other.gains[gain.LARGE].ratios == [5.0, 9.0]
+def test_this_cpu_is_rated_by_itself_and_another_by_the_least(
+    ratios_file: Path,
+) -> None:
+    this_cpu = gain.kept(ZEN4, "7.3.9-amd64", ratios_file)
+    assert this_cpu.source == "this CPU's results on 7.3"
+    assert gain.kept(ZEN4, "6.1.0", ratios_file).source.endswith("6.12")
+    other_cpu = gain.kept("GenuineIntel-6-1-1", "6.12.1", ratios_file)
+    assert "2 other CPUs" in other_cpu.source
+    assert other_cpu.gains[gain.LARGE].ratios == [5.0, 9.0]
 
 
 def test_figures_are_kept_of_every_path() -> None:
-    held = json.loads(gain.KEPT.read_text())
-    assert {*gain.SCENARIOS} <= {*held[ZEN4][SERIES[0]]}
+    ratios = json.loads(gain.KEPT.read_text())
+    assert {*gain.SCENARIOS} <= {*ratios[ZEN4][SERIES[0]]}
 
 
-def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:
-    known = gain.kept(ZEN4, "6.12.1", kept)
+def test_untimed_calls_are_scaled_and_single_pages_left_out(ratios_file: Path) -> None:
+    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
     sums = [Sum(VMAP.name, 12, 50, 5_000_000), Sum(VMAP.name, 27, 30, 30_000_000)]
-    row = report.row(VMAP, Counts({VMAP.name: 160}, sums), known, 2.0)
+    row = report.row(VMAP, Counts({VMAP.name: 160}, sums), ratios, 2.0)
     assert (row.calls, row.timed, row.too_small) == (160, 80, 50)
     assert row.seconds == pytest.approx(0.06)
     assert row.cpu_share == pytest.approx(0.03)
@@ -110,7 +118,7 @@ def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "release", "says"),
+    ("ms", "release", "prefix"),
     [
         (3200, "6.12.1", "load it: in 60.0 s it would save clear 1.20 s to 1.92 s"),
         (3200, "7.3.1", "try it: it may save clear 0 ns to 1.92 s"),
@@ -118,34 +126,38 @@ def test_untimed_calls_are_scaled_and_single_pages_left_out(kept: Path) -> None:
         (100, "6.12.1", "not needed for what ran in 60.0 s"),
     ],
 )
-def test_the_verdict(ms: int, release: str | None, says: str, kept: Path) -> None:
+def test_the_verdict(
+    ms: int, release: str | None, prefix: str, ratios_file: Path
+) -> None:
     counts = Counts({CLEAR.name: 99}, [Sum(CLEAR.name, 40, 99, ms * 1_000_000)])
-    known = gain.kept(ZEN4, release, kept) if release else gain.Known("none", {})
-    rows = [report.row(one, counts, known, 60) for one in (CLEAR, VMAP)]
+    ratios = (
+        gain.kept(ZEN4, release, ratios_file) if release else gain.Known("none", {})
+    )
+    rows = [report.row(one, counts, ratios, 60) for one in (CLEAR, VMAP)]
     verdict = report.verdict(rows, [], 60)
-    assert verdict.startswith(says), verdict
+    assert verdict.startswith(prefix), verdict
     assert verdict.endswith("Nothing called vmap.")
 
 
-def test_what_no_path_serves_is_no_gain(kept: Path) -> None:
+def test_what_no_path_serves_is_no_gain(ratios_file: Path) -> None:
     migrated = replace(CLEAR, name="folio_mc_copy", served=False)
     counts = Counts({migrated.name: 9}, [Sum(migrated.name, 40, 9, 30_000_000_000)])
-    known = gain.kept(ZEN4, "6.12.1", kept)
-    rows = [report.row(one, counts, known, 60) for one in (CLEAR, migrated)]
+    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
+    rows = [report.row(one, counts, ratios, 60) for one in (CLEAR, migrated)]
     assert (rows[1].seconds, rows[1].ratio, rows[1].saved_seconds) == (30, None, None)
-    said = "not needed for what ran in 60.0 s. Nothing called clear."
-    assert report.verdict(rows, [], 60) == said
+    verdict = "not needed for what ran in 60.0 s. Nothing called clear."
+    assert report.verdict(rows, [], 60) == verdict
 
 
-def test_of_a_fault_only_the_clearing_gets_faster(kept: Path) -> None:
+def test_of_a_fault_only_the_clearing_gets_faster(ratios_file: Path) -> None:
     fault = Function("alloc", "do_huge_pmd_anonymous_page")
     counts = Counts({fault.name: 512}, [Sum(fault.name, 40, 256, 9_000_000_000)])
-    row = report.row(fault, counts, gain.kept(ZEN4, "6.12.1", kept), 60)
+    row = report.row(fault, counts, gain.kept(ZEN4, "6.12.1", ratios_file), 60)
     assert row.seconds == pytest.approx(18)
     cleared = 1  # s, of 1 GiB
     assert row.saved_seconds == pytest.approx((cleared * 0.375, cleared * 0.6))
-    got = replace(counts, huge_pages=128)  # so many of the faults
-    row = report.row(fault, got, gain.kept(ZEN4, "6.12.1", kept), 60)
+    partial = replace(counts, huge_pages=128)  # so many of the faults
+    row = report.row(fault, partial, gain.kept(ZEN4, "6.12.1", ratios_file), 60)
     assert row.saved_seconds == pytest.approx((cleared * 0.375 / 4, cleared * 0.6 / 4))
 
 
@@ -154,44 +166,44 @@ def test_the_least_gain_of_copy_is_its_least_scenario() -> None:
     assert gain.span(of, Function("copy", "copy_user_large_folio"), 0) == (1.2, 2.0)
 
 
-def test_what_happened_before(kernel: Fake, kept: Path) -> None:
+def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
     zoneinfo = "Node 0, zone   Device\n  pages free     0\n        spanned  26214400\n"
     kernel.write("/proc/zoneinfo", f"{zoneinfo}Node 1, zone    DMA")
     pool(kernel, {0: (40, 40, 0)})
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 8")
-    known = gain.kept(ZEN4, "6.12.1", kept)
-    devices, pages = gain.early(Root(kernel.root), known)
+    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
+    devices, pages = gain.early(Root(kernel.root), ratios)
     assert (devices.bytes, pages.bytes) == (100 << 30, 64 << 20)
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(1 / 16)
     assert devices.saved_seconds == pytest.approx(0.25 * 3 / 4)
     load(kernel)  # which has seen them come up
-    assert gain.early(Root(kernel.root), known) == [pages]
+    assert gain.early(Root(kernel.root), ratios) == [pages]
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:
-    mine = tracefs.own("worth")
-    (tmp_path / "instances" / mine).mkdir(parents=True)
+    instance = tracefs.own("worth")
+    (tmp_path / "instances" / instance).mkdir(parents=True)
     (tmp_path / "instances" / "bulkmm_watch_1_1").mkdir()
     (tmp_path / "instances" / "theirs").mkdir()
     assert tracefs.sweep(Root(tmp_path)) == ["bulkmm_watch_1_1"]
-    left = {one.name for one in (tmp_path / "instances").iterdir()}
-    assert left == {mine, "theirs"}
+    instances = {one.name for one in (tmp_path / "instances").iterdir()}
+    assert instances == {instance, "theirs"}
 
 
 def test_an_earlier_result_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = gain.kept(ZEN4, "6.12.1")
+    ratios = gain.kept(ZEN4, "6.12.1")
     counts = Counts({CLEAR.name: 8}, [Sum(CLEAR.name, 40, 8, 800_000)])
-    row = report.row(CLEAR, counts, known, 1.0)
-    held = report.Worth(
+    row = report.row(CLEAR, counts, ratios, 1.0)
+    result = report.Worth(
         kernel="6.12.1",
         cpu=ZEN4,
         module=False,
         command=[],
         seconds=1.0,
-        ratios_from=known.source,
+        ratios_from=ratios.source,
         functions=[row],
         not_counted=[],
         before=[],
@@ -200,40 +212,40 @@ def test_an_earlier_result_is_read_again(
         verdict="",
     )
     file = tmp_path / "worth.json"
-    file.write_text(held.json())
+    file.write_text(result.json())
     monkeypatch.setitem(sys.modules, "msgspec", None)  # not in every system
     earlier = report.read(file)
     monkeypatch.undo()
-    (one,) = report.compare(earlier, [replace(row, seconds=row.seconds / 2)])
-    assert one.ratio == pytest.approx(2)
-    assert "expected" in "\n".join(report.lines(replace(held, compared=[one])))
+    (comparison,) = report.compare(earlier, [replace(row, seconds=row.seconds / 2)])
+    assert comparison.ratio == pytest.approx(2)
+    assert "expected" in "\n".join(report.lines(replace(result, compared=[comparison])))
     page = tmp_path / "page.html"
     assert cli.main(["report", str(file), "-o", str(page)]) == Exit.OK
     assert "worth: what the module would save" in page.read_text()
     assert CLEAR.name in page.read_text()
-    found = json.loads(held.json())
-    found["functions"][0]["later"] = found["later"] = 1
-    file.write_text(json.dumps(found))
-    assert report.read(file) == held
-    many = {**found["functions"][0], "calls": "many"}
-    for wrong, says in (
+    document = json.loads(result.json())
+    document["functions"][0]["later"] = document["later"] = 1
+    file.write_text(json.dumps(document))
+    assert report.read(file) == result
+    many = {**document["functions"][0], "calls": "many"}
+    for wrong, message in (
         ({"kind": "status"}, "kind 'status'"),
         ({"schema_version": 2}, "schema_version 2"),
         ({"functions": [many]}, "calls 'many'"),
         ({"command": "true"}, "command 'true'"),
     ):
-        file.write_text(json.dumps({**found, **wrong}))
-        with pytest.raises(BulkmmError, match=f"a result of bulkmm worth: {says}"):
+        file.write_text(json.dumps({**document, **wrong}))
+        with pytest.raises(BulkmmError, match=f"a result of bulkmm worth: {message}"):
             report.read(file)
 
 
 def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, jobs = made.kernel(), []
+    document, jobs = made.kernel(), []
     monkeypatch.setattr(find, "files", lambda *_: nullcontext((Path("a"), None)))
-    monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or found)
+    monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or document)
     gains = run.measured("7.3").gains
     assert [len(gains[kind].ratios) for kind in ("memmap", "clear")] == [1, 1]
     assert {"pmem-fsdax-16g", "thp-2m"} <= {*jobs[0].only}
-    found.checks[0].ok = False
+    document.checks[0].ok = False
     with pytest.raises(BulkmmError, match="--measure: check failed: every byte"):
         run.measured("7.3")

@@ -6,7 +6,7 @@ from typing import Any
 
 import guest
 import pytest
-from guest import Seen, Step
+from guest import Results, Step
 from lablib import series
 
 from bulkmm.errors import Exit
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.vm
 
 FAULTED, POPULATED = 24, 40
 # All settings that tracing has and that worth could have changed.
-SEEN = """
+SETTINGS = """
 cd /sys/kernel/tracing
 for f in kprobe_events synthetic_events dynamic_events uprobe_events set_event \
 	current_tracer trace_clock tracing_on buffer_size_kb set_ftrace_filter \
@@ -27,7 +27,7 @@ ls instances events
 """
 CLEARS = {"6.1": "clear_huge_page"}  # later: folio_zero_user
 # Probes of others: a kprobe with a histogram in an instance, and a synthetic event.
-THEIRS = """
+FOREIGN_PROBES = """
 cd /sys/kernel/tracing && mkdir instances/theirs &&
 f=folio_zero_user && { grep -qw $f available_filter_functions || f=clear_huge_page; } &&
 echo "p:theirs $f" >>kprobe_events &&
@@ -54,9 +54,9 @@ from bulkmm.control import tracefs
 from bulkmm.control.root import Root
 from bulkmm.worth import probes
 home = Root(Path("/sys/kernel/tracing"))
-seen = sys.argv[1]
+script = sys.argv[1]
 def settings():
-    return subprocess.run(["sh", seen], capture_output=True, text=True).stdout
+    return subprocess.run(["sh", script], capture_output=True, text=True).stdout
 def child(last):
     write, many = Root.write, 0
     def counted(self, name, text, **how):
@@ -66,8 +66,8 @@ def child(last):
             os.kill(os.getpid(), signal.SIGKILL)
         write(self, name, text, **how)
     Root.write = counted
-    with probes.installed(home, ["set_zone_contiguous", "vmap_range_noflush"]) as held:
-        held.read()
+    with probes.installed(home, ["set_zone_contiguous", "vmap_range_noflush"]) as probe:
+        probe.read()
 before, killed = settings(), 0
 while True:
     pid = os.fork()
@@ -86,7 +86,7 @@ while True:
 print(killed)
 """
 # Where it cannot count: what stands in the way, one after the other, each in a child.
-REFUSED = """
+OBSTACLES = """
 import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
@@ -124,7 +124,7 @@ for way in (user, container, tracefs, kprobes, instance, event):
     Path("/sys/kernel/debug/kprobes/enabled").write_text("1")
     assert (code, settings()) == (3, before), (way, code)
 """
-SAYS = {
+MESSAGES = {
     "user": "run it as root",
     "container": "from within a container",
     "tracefs": "mount -t tracefs",
@@ -137,7 +137,7 @@ f=/sys/kernel/security/lockdown
 { [ -e $f ] || mount -t securityfs none ${f%/*}; } && echo confidentiality >$f
 """
 # SIGTERM as soon as there is something to clean up, or when all is set
-ENDED = """
+TERMINATE = """
 cd /command && python3.13 -m bulkmm.cli worth --for 1h --json & p=$!
 cd /sys/kernel/tracing
 while kill -0 $p && ! cat {0} 2>/dev/null | grep -q {1}; do sleep 0.1; done
@@ -145,29 +145,32 @@ sleep {2}; kill $p; wait $p
 """
 STEPS: dict[str, Step] = {
     "huge when asked": ("sh", HUGE),
-    "prepare": ("sh", f"{POOL} && {THEIRS}"),
-    "before": ("sh", SEEN),
+    "prepare": ("sh", f"{POOL} && {FOREIGN_PROBES}"),
+    "before": ("sh", SETTINGS),
     "counted": ("worth", "--json", "-o", "/counted", "--", "sh", "-c", WORK),
-    "after": ("sh", SEEN),
+    "after": ("sh", SETTINGS),
     "failing": ("worth", "--path", "clear", "--", "sh", "-c", "exit 7"),
     "signalled": ("worth", "--path", "clear", "--", "sh", "-c", "kill -9 $$"),
     "timed": ("worth", "--for", "1s", "--path", "clear"),
-    "ended": ("sh", ENDED.format("instances/bulk*/events/bulk*/in/trigger", "sym", 1)),
-    "early": ("sh", ENDED.format("synthetic_events", "bulkmm_worth", 0)),
-    "after early": ("sh", SEEN),
+    "ended": (
+        "sh",
+        TERMINATE.format("instances/bulk*/events/bulk*/in/trigger", "sym", 1),
+    ),
+    "early": ("sh", TERMINATE.format("synthetic_events", "bulkmm_worth", 0)),
+    "after early": ("sh", SETTINGS),
     "misused": ("worth", "--path", "cleer", "--for", "1s", "--json"),
     "refused": (
         "sh",
-        f"cat >/seen <<'E'\n{SEEN}\nE\npython3.13 - /seen <<'E'\n{REFUSED}\nE\n",
+        f"cat >/seen <<'E'\n{SETTINGS}\nE\npython3.13 - /seen <<'E'\n{OBSTACLES}\nE\n",
     ),
     "killed": ("sh", f"python3.13 - /seen <<'E'\n{KILLED}\nE\n"),
-    "after all": ("sh", SEEN),
+    "after all": ("sh", SETTINGS),
     "load": ("sh", "insmod /lib/modules/bulkmm.ko"),
     "on": ("on", "clear"),
-    "loaded": ("sh", SEEN),
+    "loaded": ("sh", SETTINGS),
     "compared": ("worth", "--json", "--compare", "/counted", "--", "sh", "-c", WORK),
     "status": ("status", "clear", "--json"),
-    "after compared": ("sh", SEEN),
+    "after compared": ("sh", SETTINGS),
     "off": ("off",),
     "unload": ("sh", "rmmod bulkmm"),
     "lock": ("sh", LOCKED),
@@ -176,82 +179,84 @@ STEPS: dict[str, Step] = {
 
 
 @pytest.fixture(scope="module", params=series("7.3"))
-def seen(request: pytest.FixtureRequest) -> Seen:
+def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel."""
     return guest.seen(request.param, STEPS, "init_on_alloc=1")
 
 
-def rows(seen: Seen, step: str, what: str = "functions") -> dict[str, dict[str, Any]]:
+def rows(
+    results: Results, step: str, field: str = "functions"
+) -> dict[str, dict[str, Any]]:
     """Return the rows of a document by function."""
-    return {one["function"]: one for one in seen.json(step)[what]}
+    return {one["function"]: one for one in results.json(step)[field]}
 
 
-def expected(seen: Seen) -> dict[str, int]:
+def expected(results: Results) -> dict[str, int]:
     """Return the calls of WORK: 6.13 and later leave its touches to the allocator."""
-    if seen.kernel == "7.3":
-        return {"do_huge_pmd_anonymous_page": FAULTED, clears(seen): POPULATED}
-    return {clears(seen): FAULTED + POPULATED}
+    if results.kernel == "7.3":
+        return {"do_huge_pmd_anonymous_page": FAULTED, clears(results): POPULATED}
+    return {clears(results): FAULTED + POPULATED}
 
 
-def clears(seen: Seen) -> str:
+def clears(results: Results) -> str:
     """Return the function that zeroes huge pages."""
-    return CLEARS.get(seen.kernel, "folio_zero_user")
+    return CLEARS.get(results.kernel, "folio_zero_user")
 
 
 @pytest.mark.parametrize("step", ["counted", "compared"])
-def test_every_call_is_counted_and_timed(seen: Seen, step: str) -> None:
-    found = rows(seen, step)
-    for name, calls in expected(seen).items():
-        one = found[name]
-        assert (one["calls"], one["timed"]) == (calls, calls), found
-        assert one["seconds"] > 0
-        assert 0 <= one["saved_seconds"][0] <= one["saved_seconds"][1]
+def test_every_call_is_counted_and_timed(results: Results, step: str) -> None:
+    functions = rows(results, step)
+    for name, calls in expected(results).items():
+        row = functions[name]
+        assert (row["calls"], row["timed"]) == (calls, calls), functions
+        assert row["seconds"] > 0
+        assert 0 <= row["saved_seconds"][0] <= row["saved_seconds"][1]
     for name in ("memmap_init_zone_device", "set_zone_contiguous"):
-        assert found[name]["calls"] == 0
+        assert functions[name]["calls"] == 0
 
 
-def test_the_module_serves_what_was_counted(seen: Seen) -> None:
-    clear = seen.paths("status")["clear"]
-    calls = expected(seen)[clears(seen)]
+def test_the_module_serves_what_was_counted(results: Results) -> None:
+    clear = results.paths("status")["clear"]
+    calls = expected(results)[clears(results)]
     assert clear["counters"]["hits"] == calls
-    one = rows(seen, "compared", "compared")[clears(seen)]
-    assert min(one["before_ns"], one["now_ns"], one["ratio"], *one["expected"]) > 0
+    row = rows(results, "compared", "compared")[clears(results)]
+    assert min(row["before_ns"], row["now_ns"], row["ratio"], *row["expected"]) > 0
 
 
-def test_exit_codes(seen: Seen) -> None:
-    assert seen["failing"].code == 7
-    assert seen["signalled"].code == 128 + 9
-    assert seen["timed"].code == 0
-    assert "did you mean clear?" in seen["misused"].err
-    assert seen["ended"].json["seconds"] < 3600
+def test_exit_codes(results: Results) -> None:
+    assert results["failing"].code == 7
+    assert results["signalled"].code == 128 + 9
+    assert results["timed"].code == 0
+    assert "did you mean clear?" in results["misused"].err
+    assert results["ended"].json["seconds"] < 3600
     # it may have begun to count by then
-    assert seen["early"].code in (Exit.OK, Exit.INTERRUPTED)
+    assert results["early"].code in (Exit.OK, Exit.INTERRUPTED)
 
 
-def test_what_it_says_where_it_cannot_count(seen: Seen) -> None:
-    assert seen["refused"].code == 0, seen["refused"]
-    said = seen["refused"].out.splitlines()
-    assert [line.split()[0] for line in said] == list(SAYS)
-    for line in said:
-        assert SAYS[line.split()[0]] in line
-    assert seen["lock"].code == 0, seen["lock"]
-    assert seen["locked"].code == Exit.ENVIRONMENT
-    assert "lockdown (confidentiality) forbids" in seen["locked"].err
-    assert seen["locked"].err.count("\n") == 1
+def test_what_it_says_where_it_cannot_count(results: Results) -> None:
+    assert results["refused"].code == 0, results["refused"]
+    lines = results["refused"].out.splitlines()
+    assert [line.split()[0] for line in lines] == list(MESSAGES)
+    for line in lines:
+        assert MESSAGES[line.split()[0]] in line
+    assert results["lock"].code == 0, results["lock"]
+    assert results["locked"].code == Exit.ENVIRONMENT
+    assert "lockdown (confidentiality) forbids" in results["locked"].err
+    assert results["locked"].err.count("\n") == 1
 
 
-def test_nothing_is_left_of_it(seen: Seen) -> None:
-    before = seen["before"].out
+def test_nothing_is_left_of_it(results: Results) -> None:
+    before = results["before"].out
     assert "theirs" in before
     for step in ("after", "after early", "after all"):
-        assert seen[step].out == before, step
-    assert seen["after compared"].out == seen["loaded"].out
-    assert seen["unload"].code == 0
+        assert results[step].out == before, step
+    assert results["after compared"].out == results["loaded"].out
+    assert results["unload"].code == 0
 
 
-def test_a_killed_run_is_removed_by_the_next(seen: Seen) -> None:
-    assert seen["killed"].code == 0, seen["killed"]
-    assert int(seen["killed"].out) > 12  # writes to tracefs, each a place to die
+def test_a_killed_run_is_removed_by_the_next(results: Results) -> None:
+    assert results["killed"].code == 0, results["killed"]
+    assert int(results["killed"].out) > 12  # writes to tracefs, each a place to die
 
 
 LIMIT = 0.01  # of the work of a program that faults huge pages as fast as it can
@@ -272,12 +277,12 @@ def test_what_counting_costs(kernel: str) -> None:
         ("sh", "cat /ns /counted"),
     ]
     machine = {"counted": True, "accel": "tcg"}
-    _, plain, _, counted = guest.run(kernel, steps, "init_on_alloc=0", **machine)
+    _, plain, _, with_worth = guest.run(kernel, steps, "init_on_alloc=0", **machine)
     before, now = (
         min(int(ns) for ns in re.findall(r" ns=(\d+)", one.out))
-        for one in (plain, counted)
+        for one in (plain, with_worth)
     )
-    assert f'"calls": {RUNS * FAULTS},' in counted.out
+    assert f'"calls": {RUNS * FAULTS},' in with_worth.out
     print(
         f"{kernel}: {(now - before) / FAULTS / 2:.0f} instructions a call, "
         f"{(now - before) / before:.2%}"
