@@ -23,14 +23,14 @@ def completed(
 
 def on_terminal(words: Iterable[object], **more: Any) -> tuple[int, bytes]:
     """Run a program on a terminal; return its exit code and what it shows there."""
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    more = {"stdout": theirs, "stderr": theirs, "env": environment} | more
-    said = b""
+    more = {"stdout": terminal, "stderr": terminal, "env": environment} | more
+    output = b""
     with subprocess.Popen([*map(str, words)], **more) as running:
-        os.close(theirs)
+        os.close(terminal)
         with suppress(OSError):  # the other end is closed
-            while part := os.read(ours, 65536):
-                said += part
-    os.close(ours)
-    return running.returncode, said
+            while part := os.read(controller, 65536):
+                output += part
+    os.close(controller)
+    return running.returncode, output
