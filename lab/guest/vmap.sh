@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Commands of a vmap job: the host decides shapes, order and what to expect;
-# bulkmm_vmaptest.ko maps, times and judges.
+# Commands of a vmap job: the host decides the order and what to expect;
+# bulkmm_vmaptest.ko maps and judges.
 
 VMAPTEST=/sys/kernel/debug/bulkmm_vmap
 
@@ -13,19 +13,6 @@ ask() {
 	exec 4>&-
 }
 
-# set the page array to map from now on
-shape() {
-	must ask shape "$@"
-	report_said shape words="$*"
-}
-
-# time samples of several calls each: LABEL RESULT WHAT CALLS SAMPLES...
-timed() {
-	fields="label=$1 result=$2"
-	shift 2
-	visited "visit $fields" ask time "$@"
-}
-
 # compare random page arrays with the model: LABEL LARGE ARRAYS SEED...
 checked() {
 	label=$1
@@ -34,13 +21,9 @@ checked() {
 	report_said checked label="$label"
 }
 
-# call each public entry once: PHYSICAL ADDRESS (for ioremap) ENTRY...
-entries() {
-	phys=$1
-	shift
-	for entry in "$@"; do
-		visited "entry name=$entry" ask enter "$entry" "$phys"
-	done
+# call a public function: PHYSICAL ADDRESS (for ioremap) NAME PAGES CALLS
+enter() {
+	visited "entry name=$2 pages=$3" ask enter "$@"
 }
 
 # report the test module's verdicts, one event each: COMMAND...

@@ -20,5 +20,4 @@ bmm-probes := \
 	$(call bmm-has,BMM_HAVE_CPUINFO_TOPO,cpuinfo_topology,arch/x86/include/asm/processor.h) \
 	$(call bmm-has,BMM_HAVE_ASSIGN_STR_ALONE,"define __assign_str(dst)",include/trace/stages/stage6_event_callback.h) \
 	$(call bmm-has,BMM_HAVE_VM_SPARSE,VM_SPARSE,include/linux/vmalloc.h) \
-	$(call bmm-has,BMM_HAVE_VMAP_PAGE_RANGE,vmap_page_range,include/linux/io.h) \
 	$(call bmm-has,BMM_HAVE_NUMA_NEAREST,numa_nearest_node,include/linux/numa.h)

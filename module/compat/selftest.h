@@ -14,31 +14,18 @@
  * another reason (bmm_vmap_blocks_allowed()).
  */
 #ifdef BMM_HAVE_VM_SPARSE
-#define BMM_TEST_SPARSE_CALLS(DO)                 \
+#define BMM_TEST_CALLS(DO)                        \
 	DO(vm_area_map_pages, vm_area_map_pages); \
 	DO(vm_area_unmap_pages, vm_area_unmap_pages);
 #define BMM_TEST_SPARSE		VM_SPARSE
 #define bmm_vm_area_map_pages	static_call(vm_area_map_pages)
 #define bmm_vm_area_unmap_pages static_call(vm_area_unmap_pages)
 #else
-#define BMM_TEST_SPARSE_CALLS(DO)
+#define BMM_TEST_CALLS(DO)
 #define BMM_TEST_SPARSE VM_ALLOC
 #define bmm_vm_area_map_pages(area, addr, end, pages) \
 	bmm_vmap_pages_range(addr, end, PAGE_KERNEL, pages, PAGE_SHIFT)
 #define bmm_vm_area_unmap_pages(area, addr, end) bmm_vunmap_range(addr, end)
-#endif
-
-/* 6.9 renamed the part of ioremap() that maps. */
-#ifdef BMM_HAVE_VMAP_PAGE_RANGE
-#define BMM_TEST_CALLS(DO)        \
-	BMM_TEST_SPARSE_CALLS(DO) \
-	DO(vmap_page_range, vmap_page_range);
-#define bmm_vmap_page_range static_call(vmap_page_range)
-#else
-#define BMM_TEST_CALLS(DO)        \
-	BMM_TEST_SPARSE_CALLS(DO) \
-	DO(ioremap_page_range, ioremap_page_range);
-#define bmm_vmap_page_range static_call(ioremap_page_range)
 #endif
 
 /* A function void NAME(void) of this text alone. */

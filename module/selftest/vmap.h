@@ -72,7 +72,6 @@ typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
 
 #define BMM_VMAP_CALLS(DO)                                         \
 	DO(get_vm_area, get_vm_area);                              \
-	DO(find_vm_area, find_vm_area);                            \
 	DO(vmap_pages_range_noflush, *(bmm_pages_range_fn *)NULL); \
 	DO(vunmap_range, *(bmm_vunmap_range_fn *)NULL);            \
 	DO(set_memory_ro, *(bmm_set_memory_fn *)NULL);             \
@@ -81,7 +80,6 @@ typedef int bmm_set_memory_fn(unsigned long addr, int numpages);
 BMM_VMAP_CALLS(DECLARE_STATIC_CALL)
 
 #define bmm_get_vm_area	  static_call(get_vm_area)
-#define bmm_find_vm_area  static_call(find_vm_area)
 #define bmm_vunmap_range  static_call(vunmap_range)
 #define bmm_set_memory_ro static_call(set_memory_ro)
 #define bmm_set_memory_rw static_call(set_memory_rw)
@@ -117,11 +115,9 @@ typedef int bmm_vmap_fn(struct bmm_vmap *v);
 			       (v)->verdicts, ##__VA_ARGS__);         \
 	} while (0)
 
-bmm_vmap_fn bmm_vmap_shape, bmm_vmap_time, bmm_vmap_enter, bmm_vmap_check,
-	bmm_vmap_soak, bmm_vmap_parts, bmm_vmap_attributes, bmm_vmap_starve,
-	bmm_vmap_bad;
+bmm_vmap_fn bmm_vmap_enter, bmm_vmap_check, bmm_vmap_soak, bmm_vmap_parts,
+	bmm_vmap_attributes, bmm_vmap_starve, bmm_vmap_bad;
 
-void bmm_vmap_time_exit(void);
 int bmm_vmap_starve_init(void);
 void bmm_vmap_starve_exit(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bulkmm_vmaptest: maps page arrays and physical ranges, times that and judges
- * the result; independent of the module under test.
+ * bulkmm_vmaptest: maps page arrays and physical ranges, and judges the result;
+ * independent of the module under test.
  *
  * debugfs bulkmm_vmap takes one command per open: write it, then read the
  * answer. Verdicts are KTAP, everything else is NAME=VALUE.
@@ -21,8 +21,6 @@ static const struct {
 	bmm_vmap_fn *run;
 	const char *shape;
 } commands[] = {
-	{ "shape", bmm_vmap_shape },
-	{ "time", bmm_vmap_time },
 	{ "enter", bmm_vmap_enter, LARGE },
 	{ "check", bmm_vmap_check, MIXED },
 	{ "soak", bmm_vmap_soak, MIXED },
@@ -39,15 +37,14 @@ static int obey(char *text, struct seq_buf *out)
 {
 	char *name = strsep(&text, " \n");
 	struct bmm_vmap v = { .words = text ?: "", .out = out };
-	int i, err = 0;
+	int i, err;
 
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(commands[i].name, name))
 			break;
 	if (i == ARRAY_SIZE(commands))
 		return -ENOENT;
-	if (commands[i].shape)
-		err = bmm_pages_make(&v.pages, commands[i].shape);
+	err = bmm_pages_make(&v.pages, commands[i].shape);
 	if (!err)
 		err = commands[i].run(&v);
 	if (v.verdicts > 1)
@@ -105,11 +102,10 @@ static void __exit bmm_vmaptest_exit(void)
 {
 	debugfs_remove(file);
 	bmm_vmap_starve_exit();
-	bmm_vmap_time_exit();
 }
 
 module_init(bmm_vmaptest_init);
 module_exit(bmm_vmaptest_exit);
 
-MODULE_DESCRIPTION("bulkmm lab: mapping of page arrays, timed and judged");
+MODULE_DESCRIPTION("bulkmm lab: mapping of page arrays, judged");
 MODULE_LICENSE("GPL");

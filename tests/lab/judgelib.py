@@ -29,7 +29,8 @@ AFTER, UNLOAD = on("state", when="after"), on("state", when="unload")
 DEVDAX, SHARED = "pmem-devdax-100g 7.3 --size 1040M", "pmem-devdax-100g 7.3 --size 2G"
 ZEROED, TAKEN_AWAY = "thp-2m 6.1", "thp-2m 7.3 --init-on-alloc 1"
 HOT, STREAMED = "hotplug-kmem-4g --arch", "hotplug-kmem-4g --arch x86_64 --kernel 7.3"
-VMAP, VMALLOC, CHURN = "vmap-128m-mixed", "upstream-vmalloc 7.3", "prezero-stress 7.3"
+VMAP, VMALLOC = "vmap-check --arch", "upstream-vmalloc 7.3"
+CHURN = "prezero-stress 7.3"
 CLEARED = [f"counters (2m {mode})" for mode in ("auto", "cached", "streaming")]
 FAILED = "Summary: fix_size_alloc_test passed: 0 failed: 1 repeat: 1"
 
@@ -91,7 +92,8 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     # mappings
     (VMAP, on("checked", arm="off"), on(large=1), "arrays mapped as the model says (r"),
     (VMAP, on(label="planted", arm="off"), on(wrong=0), "a wrong page is seen (off)"),
-    (VMAP, on("visit", arm="block"), GONE, "every requested step"),
+    (VMAP, on("entry", arm="block"), GONE, "every requested step"),
+    (VMAP, on("entry", arm="off"), on(arm="pte"), "vmap() of 64 pages is served (p"),
     ("vmap-faults", on(of="bad", arm="pte"), on(line="ok 1 null-first"), "as the ori"),
     ("vmap-faults", on(of="starve", arm="pte"), on(line="not ok 1 a"), "a (pte)|as t"),
     ("vmap-faults", on("ktap-plan", arm="off"), on(plan=99), "starve in off: all"),

@@ -153,7 +153,8 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
 PUSH = (
     "pmem-fsdax-100g-6.1-x86_64",
     "pmem-fsdax-100g-7.3-arm64",
-    "vmap-100m-order8-7.3-arm64",
+    "vmap-check-6.1-",
+    "vmap-check-7.3-",
     "hotplug-kmem-4g-6.1-",
     "hotplug-kmem-4g-7.3",
 )

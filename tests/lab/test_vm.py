@@ -37,7 +37,6 @@ UNZEROED = ("--init-on-alloc", "0")  # by the allocator
 THP = ("--rounds", "1", "--folios", "3")
 # the default of cached_max is checked where the CPU is Intel's
 INTEL = ("--cpu", "Skylake-Server", "--accel", "tcg")
-VMAP = ("--rounds", "1", "--arrays", "50", "--arm", "off", "--arm", "block")
 UPSTREAM = ("--loops", "5", "--arm", "absent", "--arm")
 COEXIST = ("--part", "fentry", "--part", "livepatch", "--part", "knob")
 ARM64 = ("--arch", "arm64")
@@ -65,10 +64,6 @@ PUSH = [  # what the quick matrix has not
     ("hotplug-faults", "7.3"),
     ("prezero-scarce", "7.3"),
     ("pool-grow", "7.3", *ONE),
-    ("vmap-128m-mixed", "7.3", *VMAP),
-    ("vm_map_ram", "7.3", *VMAP),
-    ("ioremap-1m", "7.3", *VMAP),
-    ("vmap-check", "6.1", "--arrays", "3000"),
     ("vmap-faults", "7.3", "--seconds", "5"),
     ("upstream-vmalloc", "7.3", *UPSTREAM, "block"),
     ("coexist", "7.3", *COEXIST),
@@ -102,12 +97,6 @@ RELEASE = [
     ("clear-latency", "6.12", "--preempt", "none", "--kib", "2048", *ONE),
     ("hotplug-virtio-mem-4g", "6.1", *ONE),
     ("hotplug-virtio-mem-4g", "7.3", *ONE),
-    ("vmap-order9", "6.12", *VMAP),
-    ("vmap-order0", "7.3", *VMAP),
-    ("vmap-1page", "6.12", "--rounds", "1", "--arrays", "50"),
-    ("vmalloc-1m", "6.12", *VMAP),
-    ("vmap-check", "6.12", "--arrays", "3000"),
-    ("vmap-check", "7.3", "--arrays", "3000"),
     ("vmap-faults", "6.12", "--seconds", "5"),
     ("upstream-vmalloc", "6.12", *UPSTREAM, "pte"),
     (DEVDAX, "7.3", *ARM64, "--size", "2G", "--map", "mem", *OLD_CPU, *ONE),
@@ -145,9 +134,6 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
             assert {v["alloc_on"] for v in ran["visits"]} == {"no"}
     if name == "upstream-hmm":
         assert ran["hooks"] == ["0 memmap_init_zone_device: attached"]
-    if name == "vmap-check":
-        large = {e["arm"]: e["large"] for e in ran["checked"] if e["label"] == "random"}
-        assert large["block"] > 20
     if INTEL[1] in words:
         assert "cached_max" in {c["name"].partition(":")[0] for c in document["checks"]}
 
@@ -196,7 +182,7 @@ LAST = "wrong=1 folio=0 offset=2097144"
                 "first differing: on",
             ),
             (
-                ("vmap-1page", *ONE, "--arrays", "5", "--arm", "absent"),
+                ("vmap-check", "--arrays", "5", "--arm", "absent"),
                 {"arrays mapped as the model says (broken-on-purpose absent)"},
                 "1 wrong: ",
             ),

@@ -80,7 +80,7 @@ def limits(arch: Arch, sizes: tuple[int, ...]) -> vm.Outcome:
     job += [f"echo {size} >{LAB}/limit; report limit" for size in sizes]
     with paths.locked(progress) as cache:
         where = ["--kernel", arch.series[-1], "--arch", arch.name]
-        ready = run.prepared(cache, asked(["vmap-1page", *where]), progress)
+        ready = run.prepared(cache, asked([FSDAX, *where]), progress)
         root, plugin = ready.kernel.root, ready.plugin
         assert plugin
         with vm.run_directory(root) as place:
@@ -139,6 +139,6 @@ def test_a_plugin_that_qemu_refuses(
     assert newer != header
     (sources / "plugin.h").write_text(newer)
     monkeypatch.setattr(counting, "PLUGIN", sources)
-    request = replace(asked(["vmap-order0"]), accel="tcg")
+    request = replace(asked([FSDAX]), accel="tcg")
     with pytest.raises(BulkmmError, match=r"not start a guest: .* API version 99"):
         run.run_scenario(request)

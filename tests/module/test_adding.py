@@ -30,11 +30,10 @@ ADDED = (
     (
         "bulkmm/lab/scenario/vmap.py",
         "SCENARIOS = (\n",
-        """    Timed(
+        """    Checked(
         "vmap-extra",
-        "vmap() of 64 pages",
-        takes=("rounds", "seed", "arms", "arrays", "extra"),
-        cases=(Case("", "vmap", 10, 4, "0x64", pages=64),),
+        "vmap() of something",
+        takes=("seed", "arms", "arrays", "extra"),
     ),
 """,
     ),
@@ -122,21 +121,21 @@ def test_the_lab_knows_the_scenario_and_its_option(grown: Path) -> None:
     assert "--extra" in one["takes"]
     run = ("lab", "run", "vmap-extra", "--extra")
     assert "--extra: 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
-    other = bulkmm(grown, "lab", "run", "vmap-order9", "--extra", "3")
-    assert "--extra does not apply to vmap-order9" in other[1]
+    other = bulkmm(grown, "lab", "run", "vmap-faults", "--extra", "3")
+    assert "--extra does not apply to vmap-faults" in other[1]
 
 
 @pytest.mark.vm
 @pytest.mark.release
 def test_the_scenario_runs(grown: Path, tmp_path: Path) -> None:
-    few = ("--rounds", "1", "--arrays", "5", "--arm", "off", "--arm", "pte")
+    few = ("--arrays", "5", "--arm", "off", "--arm", "pte")
     file = tmp_path / "result.json"
     words = ("vmap-extra", "--extra", "3", *few, "-o", str(file))
     code, said = bulkmm(grown, "lab", "run", *words)
     assert code == 0, said
     made = json.loads(file.read_text())
     assert made["run"]["extra"] == 3
-    assert {one["scenario"] for one in made["results"]} >= {"vmap-extra"}
+    assert {one["label"] for one in made["run"]["checked"]} == {"random", "planted"}
 
 
 def test_the_lab_knows_the_series(tree: Path) -> None:

@@ -35,7 +35,6 @@ DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these ru
 # pairs per path; "absent" is a kernel without the module
 RATED = {
     "memmap": (("off", "on"),),
-    "vmap": (("absent", "pte"), ("absent", "block")),
     "hotplug": (("absent", "on"),),
 }
 
