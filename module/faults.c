@@ -10,7 +10,7 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, check, wrong, ask, stale, inlined, cloned, called, held (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, wrong, ask, stale, inlined, cloned, called, held (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);
@@ -29,13 +29,6 @@ module_param(fault_alloc, uint, 0444);
 MODULE_PARM_DESC(
 	fault_alloc,
 	"test build: the step of loading that runs out of memory, from 1 on (default: 0, none)");
-
-static ulong fault_answers[2];
-static int fault_answers_nr;
-module_param_array(fault_answers, ulong, &fault_answers_nr, 0444);
-MODULE_PARM_DESC(
-	fault_answers,
-	"test build: with fault=check, answers that agreed with the kernel's, and others");
 
 static unsigned int fault_patience;
 module_param(fault_patience, uint, 0644);
@@ -79,13 +72,6 @@ void bmm_fault_hold(void)
 {
 	while (bmm_fault("held"))
 		msleep(20);
-}
-
-/* Counts an answer of ours that was compared with the kernel's. */
-void bmm_fault_checked(bool equal)
-{
-	fault_answers_nr = ARRAY_SIZE(fault_answers);
-	fault_answers[!equal]++;
 }
 
 /* How long to wait for what does not come. */

@@ -14,7 +14,6 @@ const char *bmm_fault_symbol(const char *symbol);
 bool bmm_fault_alloc(void);
 void bmm_fault_delay(void);
 void bmm_fault_hold(void);
-void bmm_fault_checked(bool equal);
 unsigned int bmm_fault_patience(unsigned int seconds);
 #else
 #define bmm_fault(fault)	    false
@@ -22,7 +21,6 @@ unsigned int bmm_fault_patience(unsigned int seconds);
 #define bmm_fault_alloc()	    false
 #define bmm_fault_delay()	    ((void)0)
 #define bmm_fault_hold()	    ((void)0)
-#define bmm_fault_checked(equal)    ((void)(equal))
 #define bmm_fault_patience(seconds) (seconds)
 #endif
 

@@ -67,18 +67,6 @@ bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
 	return static_call(bmm_whole)(start, end, zone);
 }
 
-/* Test builds: runs the kernel's walk too, and uses its answer. */
-static void hotplug_check(struct zone *zone, enum bmm_walk_answer answer)
-{
-	bool was = zone->contiguous;
-
-	if (bmm_fault("wrong"))
-		answer = answer == BMM_WALK_NO ? BMM_WALK_YES : BMM_WALK_NO;
-	static_call(bmm_hotplug_original)(zone);
-	if (!was)
-		bmm_fault_checked(zone->contiguous == (answer == BMM_WALK_YES));
-}
-
 /*
  * One line for a walk of a millisecond or a change of a GiB: the blocks of
  * virtio-mem and of small machines are many.
@@ -108,9 +96,7 @@ static int hotplug_serve(struct zone *zone, const struct bmm_walk *walk,
 	answer = bmm_walk_shortcut(walk, now);
 	if (answer == BMM_WALK_UNKNOWN)
 		return FALLBACK_WALK;
-	if (bmm_fault("check") || bmm_fault("wrong"))
-		hotplug_check(zone, answer);
-	else if (answer == BMM_WALK_YES)
+	if (answer == BMM_WALK_YES && !bmm_fault("wrong"))
 		zone->contiguous = true;
 	return -1;
 }

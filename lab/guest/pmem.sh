@@ -29,11 +29,11 @@ namespace() {
 	unbind
 }
 
-# only a region with labels can be split: [-b BUS]
+# only a region with labels can be split
 labels() {
-	must ndctl disable-region "$@" all
+	must ndctl disable-region all
 	must ndctl init-labels -f all
-	must ndctl enable-region "$@" all
+	must ndctl enable-region all
 }
 
 # device-private memory of BYTES: the lab's module is its driver, with files of

@@ -59,7 +59,7 @@ def whole(document: dict[str, Any], rounds: int) -> None:
     assert 0 < document["run"]["peak_rss_bytes"] < 6_000_000_000
     arms = {(r["scenario"], r["variant"]): r["samples"] for r in document["results"]}
     pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
-    if name.startswith(("pmem-fsdax", "pmem-devdax", "hmm-private")):
+    if name.startswith(("pmem-fsdax", "pmem-devdax")):
         for one in (name, f"{name}-bind"):
             for arm in ("absent", "off", "on"):
                 assert len(arms[one, arm]) == rounds

@@ -38,10 +38,9 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     assert len({cell.name for cell in cells}) == len(cells)
     there = {cell.scenario for cell in cells if cell.kernel == "debug"}
     names = {one.name for one in scenario.SCENARIOS if one.runs_on("debug")}
-    large = {f"hotplug-{kind}-32g" for kind in ("kmem", "virtio-mem")}  # -4g are there
     # what they test is the command, beside what others have there
     command = {"pool-grow", "prezero-days"}
-    assert names - there == {"ndctl-odd", "stress"} | large | command
+    assert names - there == {"ndctl-odd", "stress"} | command
 
 
 def test_every_cell_is_what_lab_run_takes() -> None:

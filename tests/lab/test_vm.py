@@ -26,7 +26,6 @@ from bulkmm.lab.scenario import clear
 pytestmark = pytest.mark.vm
 
 FSDAX, DEVDAX = "pmem-fsdax-100g", "pmem-devdax-100g"
-PRIVATE = "hmm-private-64g"
 # several CPUs stamp once a backend is chosen
 SHARED = ("--cpus", "4", "--workers", "3", "--backend", "movnti")
 
@@ -48,7 +47,6 @@ ONE, TWO = ("--rounds", "1"), ("--rounds", "2")
 PUSH = [  # what the quick matrix has not
     (DEVDAX, "7.3", "--size", "2G", "--map", "mem", *SHARED, *TWO),
     (DEVDAX, "7.3", "--size", "1040M", "--align", "4K", *TWO),
-    (PRIVATE, "7.3", "--size", "2G", *TWO),
     ("upstream-hmm", "7.3", *ONE),
     ("pmem-faults", "7.3"),
     ("pmem-verify", "6.12"),

@@ -36,7 +36,6 @@ ARMS = ("absent", "off", "on")
 SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
-PRIVATE = "private"  # mode: device memory that no CPU can access
 # results by name suffix: key of the time, event, arms whose work is counted. None is
 # of an unbind: it sleeps, and other tasks' work on its CPU would count.
 TIMED = (
@@ -120,15 +119,11 @@ class Device(Scenario):
 
         The device is made where the module has not seen it.
         """
-        options, private = self.options, self.mode == PRIVATE
+        options = self.options
         align = options.align if self.mode == "devdax" else "2M"
         lines = ["modules bulkmm_lab"]
         lines += [self._state("off"), "state absent"] if options.backend else []
-        lines.append(
-            f"private {options.size}"
-            if private
-            else f"namespace {self.mode} {options.map} {align}"
-        )
+        lines.append(f"namespace {self.mode} {options.map} {align}")
         lines += ["bind reference", "snapshot", "unbind"]
         for turn, arm in enumerate(self.each_round(ARMS)):
             lines += [self._state(arm), "bind round"]
@@ -145,7 +140,7 @@ class Device(Scenario):
             lines += ["flip", "compare broken-on-purpose"]
         else:
             lines += ["compare last", "flip", "compare flipped"]
-            lines += ["flip", "compare restored", *([] if private else ["use_device"])]
+            lines += ["flip", "compare restored", "use_device"]
         return [*lines, "unbind", "state absent", "must rmmod bulkmm_lab"]
 
     def _state(self, arm: str) -> str:
@@ -183,7 +178,7 @@ class Device(Scenario):
         found = outcome.of("compare")
         yield from map(compared, found)
         yield base.reported(self.lines(), compare=len(found))
-        if not self.options.break_one_word and self.mode != PRIVATE:
+        if not self.options.break_one_word:
             used = outcome.of("used")
             ok = any(one["bytes"] for one in used)
             yield base.says("device used afterwards", used, {}, ok=ok)
@@ -307,20 +302,6 @@ SCENARIOS = (
         full=("", "--align 1G"),
         debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
         published=published.lines("pmem-devdax-100g"),
-    ),
-    Device(
-        "hmm-private-64g",
-        "memmap_init_zone_device() and the whole memremap_pages() of device-private "
-        "memory",
-        CHECK,
-        mode="private",
-        modules=(),
-        size=64 * GIB,
-        takes=STAMPED,
-        debug={"debug": ("--size 4G --rounds 1",)},
-        published=("the series: 3 % slower on a reviewer's AMD and Arrow Lake",),
-        seconds=240,
-        since="7.3",
     ),
     Hmm(
         "upstream-hmm",
