@@ -15,8 +15,13 @@ EMULATED = (
     "are shown."
 )
 COUNTED = (
-    "TCG: instructions and stores of the emulated guest's kernel: they measure work, "
-    "not speed."
+    "TCG: instructions, by the emulated guest's clock under icount, each turn of a "
+    "string instruction: they measure work, not speed."
+)
+
+COUNTED_ONCE = (
+    "TCG: instructions of the emulated guest's kernel, a string instruction as one: "
+    "they measure work, not speed."
 )
 
 
@@ -58,8 +63,15 @@ def footnotes(document: Document) -> list[str]:
     if document.checks:
         lines.append(passed(document))
     if document.emulated:
-        lines.append(COUNTED if document.counted else EMULATED)
+        lines.append(emulated(document))
     return lines
+
+
+def emulated(document: Document) -> str:
+    """Return what an emulated guest's figures mean."""
+    if not document.counted:
+        return EMULATED
+    return COUNTED_ONCE if document.has_stores else COUNTED
 
 
 def quiet(document: Document) -> list[str]:

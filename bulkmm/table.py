@@ -13,7 +13,7 @@ from bulkmm import facts, grid, published
 from bulkmm.bench.subjects import LIMIT
 from bulkmm.control import needs, text
 from bulkmm.facts import DASH
-from bulkmm.results import INTERVAL, NS, RANGE, STORES
+from bulkmm.results import INTERVAL, NS, RANGE
 from bulkmm.sheet import Sheet, print_lines, screen
 from bulkmm.size import GIB
 
@@ -38,7 +38,7 @@ HEADLINES = (
 )
 # bytes of a headline, if its times are calculated from the rate that was measured
 CALCULATED = {"thp-2m-populate": 64 * GIB, "thp-2m": 64 * GIB, "copy-2m": 8 * GIB}
-NUMBERS = ("n", "GB/s", "stores")  # headings of right-aligned columns
+NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
@@ -57,7 +57,7 @@ DEFAULT = Show()
 
 
 def count(value: float, median: float = 0) -> str:
-    """Return a number of instructions or stores to four digits.
+    """Return a number of instructions to four digits.
 
     With a median, in the median's unit: thousands, millions or billions.
     """
@@ -69,7 +69,7 @@ def count(value: float, median: float = 0) -> str:
 
 
 def value(amount: float, unit: str) -> str:
-    """Return a time or a number of instructions or stores with its unit."""
+    """Return a time or a number of instructions with its unit."""
     return text.duration(amount) if unit == NS else count(amount)
 
 
@@ -121,37 +121,23 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     spreads = dict.fromkeys(r.spread for r in results if r.spread)
     said = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
     if results and results[0].unit != NS:
-        work = f"fewer instructions{said}, stores"
-        return ("variant", f"instructions{said}", "n", "stores", work, "where")
+        work = f"fewer instructions{said}"
+        return ("variant", f"instructions{said}", "n", work, "where")
     return ("variant", f"median{said}", "n", "GB/s", f"faster{said}", "where")
 
 
-def _gain(document: Document, ratio: Ratio) -> str:
-    """Return what is gained over the base of a ratio: of work, the stores as well."""
-    key = (ratio.scenario, ratio.base, ratio.variant)
-    stores = [
-        f"{removed(r.ratio):.1f} %"
-        for r in document.ratios
-        if r.unit == STORES and (r.scenario, r.base, r.variant) == key
-    ]
-    return f"{', '.join([factor(ratio), *stores])} against {ratio.base}"
-
-
 def _row(document: Document, result: Result) -> list[str]:
-    """Return the cells of an arm: of times, or of instructions and stores."""
-    key, place, rate = (result.scenario, result.variant), facts.where(document), ""
-    if result.unit != NS:
-        stores = (r for r in document.results if (r.scenario, r.variant) == key)
-        rate = count(next(r for r in stores if r.unit == STORES).median)
-    elif place == "native":
-        rate = grid.rate(result)
+    """Return the cells of an arm: of times, which have a rate, or of instructions."""
+    key, place = (result.scenario, result.variant), facts.where(document)
+    rate = grid.rate(result) if place == "native" else ""
     gains = [
-        _gain(document, r)
+        f"{factor(r)} against {r.base}"
         for r in document.ratios
-        if (r.scenario, r.variant) == key and r.unit == result.unit
+        if (r.scenario, r.variant) == key
     ]
     n, name = str(len(result.samples)), _name(document, *key)
-    return [name, measured(result), n, rate, "; ".join(gains), place]
+    rates = [rate] if result.unit == NS else []
+    return [name, measured(result), n, *rates, "; ".join(gains), place]
 
 
 def _name(document: Document, scenario: str, variant: str) -> str:

@@ -17,8 +17,6 @@ from bulkmm.lab.progress import Progress
 
 PROJECT = Path(__file__).resolve().parents[2]
 GUEST = PROJECT / "lab" / "guest"
-PLUGIN = PROJECT / "lab" / "qemu"
-MARKS = PROJECT / "module" / "selftest" / "mark.h"  # shared by guest, module and plugin
 VERSIONS = PROJECT / "lab" / "versions.txt"
 TURN = 0.2  # seconds between tries
 MOST_GUESTS = 64
@@ -39,7 +37,7 @@ def cache_dir() -> Path:
 
 def need_sources() -> None:
     """Reject running outside a checkout: the lab builds from its sources."""
-    ours = (GUEST, PLUGIN, VERSIONS, FRAGMENTS)
+    ours = (GUEST, VERSIONS, FRAGMENTS)
     for part in (*ours, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
             raise BulkmmError(f"the lab runs from a source checkout: no {part}")

@@ -20,7 +20,6 @@ from bulkmm.lab.choices import CPUS
 from bulkmm.lab.machine import (
     accel,
     build,
-    counting,
     debugkernel,
     disk,
     image,
@@ -105,7 +104,6 @@ class Prepared:
     modules: list[Path]  # ours, the path's own first
     over: list[Path]  # trees laid over the guest's own
     disk: Path | None
-    plugin: Path | None  # that counts work
 
 
 def need_root() -> None:
@@ -166,7 +164,7 @@ def identity(ready: Prepared) -> str:
     """Return a hash of all that a run with given options depends on."""
     root = ready.kernel.root
     judging = [file for names in JUDGING for file in (PROJECT / "bulkmm").glob(names)]
-    parts = (ready.base, *ready.modules, *ready.over, ready.disk, ready.plugin)
+    parts = (ready.base, *ready.modules, *ready.over, ready.disk)
     # their directories have hashes of what they were made from
     made = [root.inner(part) for part in parts if part]
     return content_key(judging, root.path.name, ready.kernel.release, *made)
@@ -196,7 +194,6 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
         modules,
         scenario.over(kernel, progress),
         disk.ensure(kernel, progress) if scenario.disk else None,
-        counting.ensure(made, progress) if scenario.marked else None,
     )
 
 
@@ -286,9 +283,8 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,
-        counted=scenario.counted,
+        counted=scenario.counted or (scenario.countable and request.cpus == 1),
         disk=ready.disk,
-        plugin=ready.plugin if chosen == "tcg" else None,
         hot=scenario.hot,
         devices=scenario.devices if request.arch is X86_64 else (),
     )
@@ -311,10 +307,7 @@ def _boot(
 
     with progress.step(what):
         silent = (vm.SILENT + scenario.quiet) * slow
-        outcome = vm.boot(guest, kernel.root, run, silent, seen)
-    if guest.plugin and not outcome.work:  # or checks of work would be left out
-        raise GuestError("QEMU's plugin counted no work")
-    return outcome
+        return vm.boot(guest, kernel.root, run, silent, seen)
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:

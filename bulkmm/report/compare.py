@@ -131,6 +131,9 @@ def refuse_emulation(files: dict[str, Document]) -> None:
         if not files[name].counted:
             said = "emulated times do not compare, and no work was counted"
             raise UsageError(f"{name}: {said}")
+        if files[name].has_stores is not files[emulated[0]].has_stores:
+            said = "string instructions were counted in another way"
+            raise UsageError(f"{name}, {emulated[0]}: {said}")
 
 
 def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
@@ -269,7 +272,7 @@ class Comparison:
         for key, why in self.unlike.items():
             yield f"not compared: {', '.join(key)}: {why}"
         if self.counted:
-            yield facts.COUNTED
+            yield facts.emulated(next(iter(self.sides[0].files.values())))
 
 
 def _grouped(keys: list[Key]) -> str:

@@ -5,7 +5,7 @@ import shlex
 from statistics import median
 
 from bulkmm import facts, grid, table
-from bulkmm.results import NS, STORES, Document, Ratio
+from bulkmm.results import NS, Document, Ratio
 
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 # the variant that represents the module: the first of these present
@@ -33,7 +33,7 @@ def ours(document: Document) -> list[Ratio]:
 
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
-    here = [r for r in document.ratios if r.scenario == scenario and r.unit != STORES]
+    here = [r for r in document.ratios if r.scenario == scenario]
     bases = [r.base for r in here]
     base = next((base for base in (*BASES, *bases) if base in bases), "")
     return {r.variant: r for r in here if r.base == base}

@@ -13,7 +13,7 @@ from typing import Any
 from bulkmm import grid
 from bulkmm.control import text
 from bulkmm.report import conclusion
-from bulkmm.results import NS, STORES, Document, Ratio, Result
+from bulkmm.results import NS, Document, Ratio, Result
 from bulkmm.table import TIMES
 
 HOW_TO_READ = (
@@ -82,7 +82,6 @@ def _unsized(document: Document) -> list[Ratio]:
         ratio
         for ratio in conclusion.ours(document)
         if not grid.SIZED.fullmatch(ratio.scenario)
-        and ratio.unit != STORES
         and ratio.ci95[0] > 0
     ]
 

@@ -11,9 +11,6 @@
  * On arm64 memory tags (MTE) are proved, too: four bits for every 16 bytes,
  * stored beside the data and not cleared with it.
  *
- * Where it is asked for, the work of faulting a batch in is counted, and of
- * freeing it.
- *
  * Hugetlb pages can be copied, moved, broken or given up before they are freed,
  * which they always are full of the pattern.
  */
@@ -45,61 +42,42 @@ static struct work {
 	int plant; /* -p: leave a byte in the last folio: it must be found */
 	int faults_only; /* -f: neither check folios nor fill them */
 	int tagged;	 /* -m: memory has tags, to be cleared like the data */
-	int counted; /* -c: count the work; hugetlb pages are not reserved */
+	int unreserved;	 /* -c: hugetlb pages; and count a batch's faults */
 	int apart; /* -k: each batch in a process of its own, which may fail */
 } work = { .folios = 1, .batch = 1 };
 
 /* What was seen; shared with a child that proves its copy. */
 static struct seen {
-	uint64_t folios, refused, ns, wrong;
+	uint64_t folios, refused, ns, free_ns, wrong;
 	uint64_t folio, offset, word; /* the first wrong one */
 	uint64_t tags, tags_wrong;
-	uint64_t faults; /* of writes to a counted batch that is there */
+	uint64_t faults; /* of writes to a batch that is there */
 } *seen;
 
 static uint64_t begun;
 static int file = -1; /* of the batch, if it is of a file */
 
-/*
- * What is done until end() is timed, and counted: on all CPUs, for it ends on
- * another one than it began on.
- */
+/* What is done until end() is timed. */
 static void begin(void)
 {
-	if (work.counted) {
-		run_on(0);
-		bmm_mark(BMM_MARK_RECORD);
-		bmm_mark(BMM_MARK_BEGIN(0));
-		run_on(-1);
-	}
 	begun = now();
 }
 
 static void end(void)
 {
 	seen->ns += now() - begun;
-	if (work.counted) {
-		run_on(1);
-		bmm_mark(BMM_MARK_END(0));
-		run_on(-1);
-	}
 }
 
-/* Frees a batch, which is counted by itself. */
+/* Frees a batch, which is timed by itself. */
 static void unmap(char *room, uint64_t bytes)
 {
-	if (work.counted) {
-		run_on(0);
-		bmm_mark(BMM_MARK_BEGIN(1));
-	}
+	uint64_t start = now();
+
 	munmap(room, bytes);
 	if (file >= 0)
 		close(file);
 	file = -1;
-	if (work.counted) {
-		bmm_mark(BMM_MARK_END(1));
-		run_on(-1);
-	}
+	seen->free_ns += now() - start;
 }
 
 /* Page by page: a constant count makes these two loops short. */
@@ -601,7 +579,7 @@ static char *map_at(const struct way *way, char *at, uint64_t bytes)
 	else
 		flags |= MAP_PRIVATE | MAP_ANONYMOUS |
 			 (work.hugetlb ? MAP_HUGETLB | (int)size : 0) |
-			 (work.counted ? MAP_NORESERVE : 0);
+			 (work.unreserved ? MAP_NORESERVE : 0);
 	return mmap(at, bytes, PROT_READ | PROT_WRITE | tags_prot(), flags,
 		    file, 0);
 }
@@ -642,7 +620,7 @@ static uint64_t mapped_batch(const struct way *way, char *at, uint64_t folios,
 	}
 	if (!given)
 		return 0;
-	if (work.counted)
+	if (work.unreserved)
 		seen->faults += faults_of_writes(at, folios * work.bytes);
 	if (way->of_file && !way->stores) /* there, and not mapped yet */
 		look(way, at, folios);
@@ -749,7 +727,7 @@ static int options(int argc, char **argv)
 	};
 	static int *const flags[] = {
 		['p'] = &work.plant,  ['f'] = &work.faults_only,
-		['m'] = &work.tagged, ['c'] = &work.counted,
+		['m'] = &work.tagged, ['c'] = &work.unreserved,
 		['k'] = &work.apart,
 	};
 	int option;
@@ -792,8 +770,8 @@ int main(int argc, char **argv)
 		printf(" wrong=%lu folio=%lu offset=%lu word=0x%016lx tags=%lu tags_wrong=%lu",
 		       seen->wrong, seen->folio, seen->offset, seen->word,
 		       seen->tags, seen->tags_wrong);
-	if (work.counted)
-		printf(" faults=%lu", seen->faults);
+	if (work.unreserved)
+		printf(" faults=%lu free_ns=%lu", seen->faults, seen->free_ns);
 	putchar('\n');
 	return 0;
 }

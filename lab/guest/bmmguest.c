@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the guest's busybox cannot do: time a write to a sysfs file in
- * nanoseconds and count its work, prove that a mapped DAX file or device holds
- * what was stored to it, load a module once (busybox retries when a
- * module refuses), fill memory that a kernel will write next, list the free
- * pages of a pool, and jump into another kernel. Each command prints its result
+ * nanoseconds, prove that a mapped DAX file or device holds what was stored to
+ * it, load a module once (busybox retries when a module refuses), fill memory
+ * that a kernel will write next, list the free pages of a pool, and jump into
+ * another kernel. Each command prints its result
  * and exits 0, or prints what went wrong on stderr and exits 1.
  */
 #include <linux/kernel-page-flags.h>
@@ -17,30 +17,22 @@
 #define PIECE (2UL << 20) /* one huge page: at most one PMD is touched */
 
 /*
- * FILE TEXT [SLOT [NODE]]: write to a file, counted in a slot of the record,
- * and wait until NODE exists. The driver core probes within the write, so the
- * loop rarely iterates; if it never ends, the host ends the guest.
+ * FILE TEXT [NODE]: write to a file, and wait until NODE exists. The driver
+ * core probes within the write, so the loop rarely iterates; if it never ends,
+ * the host ends the guest.
  */
 static void timed_write(char **word)
 {
-	int fd = opened(word[0], O_WRONLY), slot = word[2] ? atoi(word[2]) : -1;
+	int fd = opened(word[0], O_WRONLY);
 	struct stat st;
 	uint64_t start;
 
-	stay();
 	start = now();
-	mark_begin(slot);
 	if (write(fd, word[1], strlen(word[1])) < 0)
 		err(1, "%s", word[0]);
-	while (word[3] && stat(word[3], &st))
+	while (word[2] && stat(word[2], &st))
 		;
-	mark_end(slot);
 	printf("%lu\n", now() - start);
-}
-
-static void record(char **word)
-{
-	bmm_mark(BMM_MARK_RECORD);
 }
 
 /*
@@ -157,8 +149,7 @@ static void free_pages(char **word)
 int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
-		{ "write FILE TEXT [SLOT [NODE]]", 2, 4, timed_write },
-		{ "record", 0, 0, record },
+		{ "write FILE TEXT [NODE]", 2, 3, timed_write },
 		{ "load MODULE OPTIONS", 2, 2, load },
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },

@@ -45,8 +45,8 @@ static void offline_block(const char *block)
 }
 
 /*
- * NODE: take every block of it offline, in the order of the directory, as daxctl
- * does; prints how many nanoseconds that took. Counted in the second slot.
+ * NODE: take every block of it offline, in the order of the directory, as
+ * daxctl does; prints how many nanoseconds that took.
  */
 static void offline(char **word)
 {
@@ -56,12 +56,9 @@ static void offline(char **word)
 
 	if (!many)
 		errx(1, "node %s has no memory", word[0]);
-	stay();
 	start = now();
-	mark_begin(1);
 	for (int i = 0; i < many; i++)
 		offline_block(found.gl_pathv[i]);
-	mark_end(1);
 	printf("%lu\n", now() - start);
 }
 

@@ -99,7 +99,7 @@ same() {
 
 # the device, brought up by a program that runs others: [PROGRAM...]
 up() {
-	"$@" bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE" >/dev/null
+	"$@" bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE" >/dev/null
 }
 
 down() {

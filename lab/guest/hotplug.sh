@@ -162,7 +162,7 @@ hot_plug() {
 	else
 		NS=0
 		for device in $DAX; do
-			must bmmguest write $KMEM/bind "$device" 0
+			must bmmguest write $KMEM/bind "$device"
 			NS=$((NS + SAID))
 		done
 	fi
@@ -183,7 +183,7 @@ hot_unplug() {
 		return
 	fi
 	for device in $DAX; do
-		must bmmguest write $KMEM/unbind "$device" 1
+		must bmmguest write $KMEM/unbind "$device"
 		UNPLUG=$((UNPLUG + SAID))
 	done
 }
@@ -192,7 +192,6 @@ hot_unplug() {
 hot_visit() {
 	LABEL=$1 TRACE=$2 middle=$3
 	record before
-	bmmguest record
 	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 	hot_plug
 	[ -z "$TRACE" ] || graph_end plug "$PLUG"

@@ -88,7 +88,7 @@ bind() {
 	LABEL=$1
 	must_write "$LAB/calls" 0
 	record before
-	must bmmguest write "$DRIVER/bind" "$DEVICE" 1 "$NODE"
+	must bmmguest write "$DRIVER/bind" "$DEVICE" "$NODE"
 	bind_ns=$SAID
 	record after
 	calls_read

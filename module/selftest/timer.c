@@ -11,7 +11,6 @@
 
 #include "../../core/drain.h"
 #include "lab.h"
-#include "mark.h"
 
 #define CALLS_MAX 1024
 
@@ -31,7 +30,6 @@ static int entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 	call->start_pfn = regs_get_kernel_argument(regs, 1);
 	call->nr_pages = regs_get_kernel_argument(regs, 2);
 	call->ns = ktime_get_ns();
-	bmm_mark(BMM_MARK_BEGIN(0));
 	return 0;
 }
 
@@ -40,7 +38,6 @@ static int leave(struct kretprobe_instance *instance, struct pt_regs *regs)
 	struct call *call = (struct call *)instance->data;
 	int i;
 
-	bmm_mark(BMM_MARK_END(0));
 	call->ns = ktime_get_ns() - call->ns;
 	i = atomic_fetch_inc(&calls_nr);
 	if (i < CALLS_MAX)
@@ -69,7 +66,6 @@ static int calls_show(struct seq_file *m)
 static int calls_write(char *text)
 {
 	atomic_set(&calls_nr, 0);
-	bmm_mark(BMM_MARK_RECORD);
 	return 0;
 }
 
@@ -119,14 +115,11 @@ static int limit(unsigned long bytes)
 	if (!buffer)
 		return -ENOMEM;
 	migrate_disable();
-	bmm_mark(BMM_MARK_RECORD);
 	begin = ktime_get_ns();
-	bmm_mark(BMM_MARK_BEGIN(0));
 	for (done = 0; done < bytes; done += BUFFER_BYTES) {
 		store_all(buffer, min(BUFFER_BYTES, bytes - done));
 		cond_resched();
 	}
-	bmm_mark(BMM_MARK_END(0));
 	last_ns = ktime_get_ns() - begin;
 	migrate_enable();
 	vfree(buffer);

@@ -16,7 +16,6 @@
 #include "../compat/compat.h"
 #include "../symbols.h"
 #include "lab.h"
-#include "mark.h"
 
 #define DIRT  0x5a5a5a5a5a5a5a5aULL
 #define TRIES 1024	   /* folios allocated to find three in a row, */
@@ -168,13 +167,10 @@ static void time_calls(struct folio **row, int calls)
 	taken.order = folio_order(folio);
 	taken.calls = calls;
 	migrate_disable();
-	bmm_mark(BMM_MARK_RECORD);
 	for (i = 0; i < calls; i++) {
 		cond_resched();
 		begun = ktime_get_ns();
-		bmm_mark(BMM_MARK_BEGIN(0));
 		static_call(bmm_zero_user)(BMM_CLEAR_ARGS(folio, PAGE_SIZE));
-		bmm_mark(BMM_MARK_END(0));
 		taken.ns[i] = ktime_get_ns() - begun;
 	}
 	migrate_enable();

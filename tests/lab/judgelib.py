@@ -30,7 +30,7 @@ DEVDAX, SHARED = "pmem-devdax-100g 7.3 --size 1040M", "pmem-devdax-100g 7.3 --si
 ZEROED, TAKEN_AWAY = "thp-2m 6.1", "thp-2m 7.3 --init-on-alloc 1"
 HOT, STREAMED = "hotplug-kmem-4g --arch", "hotplug-kmem-4g --arch x86_64 --kernel 7.3"
 VMAP, VMALLOC = "vmap-check --arch", "upstream-vmalloc 7.3"
-CHURN = "prezero-stress 7.3"
+CHURN, READY = "prezero-stress 7.3", "prezero-2m"
 CLEARED = [f"counters (2m {mode})" for mode in ("auto", "cached", "streaming")]
 FAILED = "Summary: fix_size_alloc_test passed: 0 failed: 1 repeat: 1"
 
@@ -113,8 +113,10 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     ("stress", on(process="device"), on(failed=1), "device: always came up"),
     ("stress", on("soak"), on(loads=1), "loaded more than once"),
     # pages that are ready
-    ("prezero-2m", on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
-    ("prezero-2m", on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
+    (READY, on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
+    (READY, on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
+    (READY, on(way="fallocate", arm="clear"), on(ns=1), "clearing is counted (fall"),
+    (READY, on(way="madvise", arm="off"), on(free_ns=0), "cost of a free"),
     (CHURN, on("prezero-churned"), GONE, "enough pages|every page zero"),
     (CHURN, on("check"), on(ok="no"), "the pool is exact"),
     (CHURN, UNLOAD, GONE, "served meanwhile"),

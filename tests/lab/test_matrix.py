@@ -51,11 +51,11 @@ def test_every_cell_is_what_lab_run_takes() -> None:
     assert len({cell.name for cell in matrix.cells()}) == len(matrix.cells())
 
 
-@pytest.mark.parametrize("part", ["base", "module", "over", "disk", "plugin"])
+@pytest.mark.parametrize("part", ["base", "module", "over", "disk"])
 def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
     def prepared(changed: str = "") -> run.Prepared:
         lab = Root(Path("/root"))
-        names = ("base", "module", "over", "disk", "plugin")
+        names = ("base", "module", "over", "disk")
         made = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
         return run.Prepared(
             Kernel(lab, "7.3.4"),
@@ -63,7 +63,6 @@ def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
             [made["module"]],
             [made["over"]],
             made["disk"],
-            made["plugin"],
         )
 
     assert run.identity(prepared()) == run.identity(prepared())

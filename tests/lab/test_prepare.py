@@ -71,7 +71,6 @@ def test_a_run_finds_everything_made() -> None:
             for request in prepare.requests(kernel, on, []):
                 made = run.prepared(cache, request, Idle())
                 wanted = request.scenario
-                assert bool(made.plugin) is wanted.marked
                 assert bool(made.disk) is wanted.disk
                 assert len(made.modules) == len(build.PRODUCTS) + bool(wanted.upstream)
                 assert bool(made.over) is bool(wanted.suite or wanted.disk)

@@ -34,7 +34,7 @@ def arm(scenario: str, variant: str, ms: float, n: int = 9) -> Result:
 
 
 def work(scenario: str, variant: str, millions: int, n: int = 5) -> list[Result]:
-    """Return instructions, and half as many stores."""
+    """Return instructions and, as older results have, half as many stores."""
     return [
         stats.summarise(
             scenario, variant, unit, GIB, [millions * share + i for i in range(n)]

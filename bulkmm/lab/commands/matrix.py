@@ -23,13 +23,12 @@ from bulkmm.lab.machine import kernels, kinds, pins, root
 from bulkmm.lab.paths import locked, need_sources
 from bulkmm.lab.progress import Progress
 from bulkmm.lab.scenario import SCENARIOS, Scenario
-from bulkmm.results import STORES, Document, Ratio
+from bulkmm.results import Document, Ratio
 from bulkmm.sheet import Sheet
 
 NOTE = (
-    "All in virtual machines. Instruction counts are neither times nor hardware "
-    "figures. Those of clearing are not counted: it makes the same stores in another "
-    "way, and one string instruction clears a page."
+    "All in virtual machines. Instructions, by the guest's clock under icount, are "
+    "neither times nor hardware figures, and each turn of a string instruction counts."
 )
 DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these runs."
 # pairs per path; "absent" is a kernel without the module
@@ -259,7 +258,6 @@ def rated(cell: Cell, document: Document) -> list[Ratio]:
         for base, variant in pairs
         for ratio in document.printed().ratios
         if (ratio.scenario, ratio.base, ratio.variant) == (first, base, variant)
-        and ratio.unit != STORES
     ]
 
 

@@ -15,7 +15,7 @@ from bulkmm.lab.machine import userland
 from bulkmm.lab.machine.arch import Arch
 from bulkmm.lab.machine.kernels import Kernel, module_name, with_dependencies
 from bulkmm.lab.machine.root import Root
-from bulkmm.lab.paths import GUEST, MARKS, PROJECT, built, content_key, copy_sources
+from bulkmm.lab.paths import GUEST, PROJECT, built, content_key, copy_sources
 from bulkmm.lab.progress import Progress
 
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
@@ -50,7 +50,7 @@ def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
     """Return the directory of the lab's own programs for guests."""
     tops = [GUEST, PROJECT / "core", PROJECT / "lib"]
     sources = [one for top in tops for one in top.rglob("*") if one.suffix in PROGRAMS]
-    sources += [GUEST / "Makefile", MARKS]
+    sources += [GUEST / "Makefile"]
 
     def make(part: Path) -> None:
         copy_sources(sources, part)

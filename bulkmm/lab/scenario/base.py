@@ -18,12 +18,12 @@ from bulkmm.control.needs import at_least
 from bulkmm.errors import UsageError, unknown
 from bulkmm.lab import state
 from bulkmm.lab.choices import FLAGS, USUAL
-from bulkmm.lab.machine import counting, kinds, suites
+from bulkmm.lab.machine import kinds, suites
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.vm import Hot, Outcome
+from bulkmm.lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
 from bulkmm.lab.progress import Progress
-from bulkmm.results import Check, Measured
+from bulkmm.results import INSTRUCTIONS, NS, Check, Measured
 
 Seen = TypeVar("Seen")
 Event = dict[str, Any]  # from a guest
@@ -46,7 +46,6 @@ class Measure(NamedTuple):
     nbytes: int
     pairs: Iterable[tuple[str, str]] = ()  # of arms that are compared
     times: Mapping[str, Sequence[float]] = {}  # ns
-    counted: Mapping[str, Sequence[counting.Work]] = {}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Scenario:
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
     cpu: str = ""  # likewise; "": the architecture's default
     counted: bool = False  # the guest's clock counts instructions
-    marked: bool = False  # TCG: the work of its operations is counted
+    countable: bool = False  # so it does with one CPU, and they are what is measured
     faults: bool = False  # can be injected: it needs a test build
     since: str = ""  # the oldest kernel that supports it; "": all do
     kind: str = ""  # of the lab's own kernels: runs on no other
@@ -204,13 +203,12 @@ class Scenario:
 
     def results(self, outcome: Outcome) -> Measured:
         """Return the arms of all that was measured, and their ratios."""
+        unit, ns = NS, 1
+        if self.countable and outcome.counted:
+            unit, ns = INSTRUCTIONS, INSTRUCTION_NS
         return stats.joined(
-            part
-            for name, nbytes, pairs, times, counted in self.measured(outcome)
-            for part in (
-                stats.rated(name, "ns", nbytes, times, pairs),
-                counting.rated(name, nbytes, counted, pairs),
-            )
+            stats.rated(name, unit, nbytes, _divided(times, ns), pairs)
+            for name, nbytes, pairs, times in self.measured(outcome)
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
@@ -236,6 +234,10 @@ class Scenario:
                 visit.facts(self.path) for visit in state.visits(outcome, self.visited)
             ]
         return taken
+
+
+def _divided(arms: Mapping[str, Sequence[float]], by: float) -> dict[str, list[float]]:
+    return {arm: [value / by for value in values] for arm, values in arms.items()}
 
 
 def samples(

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from bulkmm.control.needs import at_least
 from bulkmm.lab import state
 from bulkmm.lab.choices import PREEMPT
-from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, of_release
 from bulkmm.lab.machine.vm import Outcome
 from bulkmm.lab.scenario import base
@@ -97,28 +96,21 @@ class Cases(Clear):
     def measured(self, outcome: Outcome) -> Iterable[Measure]:
         """Return the cost of a call on one page and its fixed cost.
 
-        Two sizes give the time and work that do not grow with the folio: decisions,
-        lookups and counting.
+        Two sizes give the time that does not grow with the folio: decisions, lookups
+        and counting.
         """
 
         def seen(arm: str, order: int) -> list[float]:
             events = outcome.of("calls", arm=arm, order=order)
             return base.values(events, "median_ns")
 
-        counted = counting.by(
-            outcome, ["calls"], lambda one: (one["arm"], one["order"]), calls=CALLS
-        )
         times = {arm: seen(arm, ONE_PAGE) for arm in TIMED}
-        done = {arm: counted[arm, ONE_PAGE] for arm in TIMED}
-        yield Measure("clear-cases-one-page", 4096, TIMED_PAIRS, times, done)
+        yield Measure("clear-cases-one-page", 4096, TIMED_PAIRS, times)
         fixed: dict[str, list[float]] = {}
-        left: dict[str, list[counting.Work]] = {}
         for mode in TIMED:
-            two = zip(seen(mode, FOUR), seen(mode, EIGHT), strict=True)
-            fixed[mode] = [_fixed(*one) for one in two]
-            both = zip(counted[mode, FOUR], counted[mode, EIGHT], strict=True)
-            left[mode] = [(_fixed(a, b), _fixed(c, d)) for (a, c), (b, d) in both]
-        yield Measure("clear-cases-fixed", 0, (), fixed, left)
+            pairs = zip(seen(mode, FOUR), seen(mode, EIGHT), strict=True)
+            fixed[mode] = [_fixed(*pair) for pair in pairs]
+        yield Measure("clear-cases-fixed", 0, (), fixed)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         cases = outcome.of("case")
@@ -284,7 +276,7 @@ SCENARIOS = (
         full=("--rounds 2",),
         debug={"debug": ("--rounds 1",)},
         seconds=40,
-        marked=True,
+        countable=True,
     ),
     Used(
         "clear-populate",

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import zip_longest
 
 from bulkmm.lab import state
-from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import base
 from bulkmm.lab.scenario.base import Event, Measure, Scenario
@@ -107,7 +106,7 @@ class Hotplug(Scenario):
             f"OFFLINE={'1' if self._offline_first else ''}",
             "hot_policy $ONLINE",
             DEVICES[mode],
-            # loaded late: it must not mark the work of the device just made
+            # loaded late: it is not to time the device just made
             "modules bulkmm_lab",
             "hot_visit first '' ''",  # faults in the host's pages
             *self._middle(chance),
@@ -145,12 +144,9 @@ class Hotplug(Scenario):
 
     def measured(self, outcome: Outcome) -> Iterable[Measure]:
         pairs = (*PAIRS, ("absent", BOTH))
-        for slot, (suffix, key) in enumerate(TIMED):
+        for suffix, key in TIMED:
             taken = base.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
-            seen = counting.by(outcome, ["hot-visit"], _arm, slot)
-            counted = {arm: seen[arm] for arm in ARMS}
-            size = self.options.size
-            yield Measure(self.name + suffix, size, pairs, taken, counted)
+            yield Measure(self.name + suffix, self.options.size, pairs, taken)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         for label, arms in dict(self.plan).items():
@@ -189,14 +185,6 @@ def _alloc(counter: str, least: int) -> state.Expect:
     """Return what is expected of a counter of path alloc: so many or more, or none."""
     most = sys.maxsize if least else 0
     return state.Expect("alloc", None, least, most, None, counter)
-
-
-def _arm(event: Event) -> str | None:
-    """Return whose round a visit was.
-
-    Not of `both`: the kernel clears with string instructions, which count once.
-    """
-    return event["arm"] if event["label"] == ROUND and event["arm"] in ARMS else None
 
 
 def _same(label: str, arms: Iterable[str], events: list[Event]) -> Check:
@@ -244,7 +232,7 @@ _kmem = partial(
     mode="kmem",
     modules=(*base.NVDIMM, "kmem"),
     hot=Hot(nodes=2),
-    marked=True,
+    countable=True,
 )
 _virtio = partial(
     Hotplug,
@@ -260,7 +248,7 @@ SCENARIOS = (
         "hotplug-kmem-4g",
         "a DAX device of 4 GiB that becomes ordinary memory and ceases to be, by kmem: "
         "the whole operation, and by function",
-        full=("--rounds 2", "--size 32G"),
+        full=("--rounds 2", "--size 32G --cpus 1"),
         quick=ONCE,
         debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
         seconds=40,
@@ -285,7 +273,7 @@ SCENARIOS = (
         cpu="max,hypervisor=off",
         since="6.12",  # 6.1 has no dax_cxl
         seconds=60,
-        marked=True,
+        countable=True,
         lacking_debug=base.LACKING,
         x86_only="QEMU has CXL devices",
     ),

@@ -16,7 +16,6 @@ from bulkmm import published
 from bulkmm.errors import GuestError, UsageError
 from bulkmm.lab import state
 from bulkmm.lab.choices import ALIGNS
-from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.arch import X86_64, Arch
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import base
@@ -36,13 +35,9 @@ ARMS = ("absent", "off", "on")
 SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
-# results by name suffix: key of the time, event, arms whose work is counted. None is
-# of an unbind: it sleeps, and other tasks' work on its CPU would count.
-TIMED = (
-    ("", "ns", "bind", (*ARMS, LIMIT)),
-    ("-bind", "bind_ns", "bind", ARMS),
-    ("-unbind", "ns", "unbind", ()),
-)
+# results by name suffix: key of the time, and the event
+TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"))
+SLEEPS = ("-unbind", "ns", "unbind")  # for which a clock that counts jumps
 FLIPPED_WORD = 5
 CASES = 4  # of lab/guest/bmmhmm.c
 # one chunk per device when the driver is loaded, one for the first huge page,
@@ -99,7 +94,7 @@ class Device(Scenario):
     seconds: int = 60
     modules: tuple[str, ...] = base.NVDIMM
     size: int = 100 * GIB
-    marked: bool = True
+    countable: bool = True
     mode: str  # the kind of device
 
     kept = (("breakdown", by_function),)
@@ -164,13 +159,11 @@ class Device(Scenario):
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
-        for slot, (suffix, key, event, arms) in enumerate(TIMED):
+        for suffix, key, event in (*TIMED, *(() if outcome.counted else (SLEEPS,))):
             taken = base.samples(outcome, event, key, ARMS, label="round")
-            seen = counting.by(outcome, ("bind", LIMIT), _arm, slot) if arms else {}
-            counted = {arm: seen[arm] for arm in arms}
-            if not slot:
+            if not suffix:
                 taken[LIMIT] = base.values(outcome.of(LIMIT), "ns")
-            yield Measure(self.name + suffix, nbytes, pairs, taken, counted)
+            yield Measure(self.name + suffix, nbytes, pairs, taken)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
         yield Measure(f"{self.name}-first", nbytes, (), first)
 
@@ -202,13 +195,6 @@ class Device(Scenario):
             ),
             "fallbacks": dict(fell),
         }
-
-
-def _arm(event: dict[str, Any]) -> str | None:
-    """Return whose sample an event is."""
-    if event["event"] == LIMIT:
-        return LIMIT
-    return str(event["arm"]) if event["label"] == "round" else None
 
 
 def expected(bind: state.Visit, many: int = 1) -> state.Expect:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bulkmm.lab import state
-from bulkmm.lab.machine import counting
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import base
 from bulkmm.lab.scenario.base import Event, Measure, Scenario
@@ -28,13 +27,13 @@ SERVING = ARMS[2:]
 TOLD = "auto"  # the mode in which populating and touching differ
 TOUCH, BASE, CORRUPTED = "touch", "madvise", "corrupted"
 LIBRARY = ("bulkmm-1", "bulkmm-2")
-COMPARED = (BASE, *LIBRARY)  # compared by work in every state of the module
+COMPARED = (BASE, *LIBRARY)  # in every state of the module
 # by kind of page; other ways, including devices, are in clear-populate
 WAYS = {
     "thp": (TOUCH, BASE, *LIBRARY),
     "2m": (TOUCH, BASE, *LIBRARY, "map-populate", "fallocate"),
 }
-COUNTED, TRACED = "counted", "traced"
+TIMED, TRACED = "timed", "traced"
 NO_FAULTS = 8  # a program's own faults
 EFAULT, EHWPOISON = 14, 133
 POOL, POISONED, LIMIT = 7, 9, 18  # of enum bmm_cause
@@ -144,7 +143,7 @@ class Populate(Scenario):
                 lines.append(arm(name))
                 lines += ["pool_backends"] if name in SERVING else []
                 order = chance.sample(COMPARED, len(COMPARED))
-                lines += _each(COUNTED, kind, order)
+                lines += _each(TIMED, kind, order)
             lines += [arm(TOLD), "pool_trace 1"]
             lines += _each(TRACED, kind, ways)
             if self.options.break_one_word:
@@ -169,15 +168,11 @@ class Populate(Scenario):
         return lines
 
     def measured(self, outcome: Outcome) -> Iterable[Measure]:
-        def of(visit: Event) -> tuple[str, str] | None:
-            name = f"{visit['way']}+{visit['arm']}"
-            return (visit["kind"], name) if visit["label"] == COUNTED else None
-
-        taken = sorted(counting.by(outcome, ["visit"], of).items())
-        for kind in WAYS if taken else ():
-            counted = {name: one for (of_kind, name), one in taken if of_kind == kind}
-            name = f"populate-{SIZE}m-{kind}"
-            yield Measure(name, SIZE * MIB, _pairs(), counted=counted)
+        for kind in WAYS:
+            visits = outcome.of("visit", label=TIMED, kind=kind)
+            by_name = base.grouped(visits, lambda one: f"{one['way']}+{one['arm']}")
+            times = {name: base.values(some, "ns") for name, some in by_name.items()}
+            yield Measure(f"populate-{SIZE}m-{kind}", SIZE * MIB, _pairs(), times)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         visits = state.visits(outcome, "visit")
@@ -260,7 +255,6 @@ SCENARIOS = (
         takes=("rounds", "seed", "break_one_word"),
         rounds=3,
         full=("--rounds 2",),
-        marked=True,
         modules=base.NVDIMM,
         size=GIB // 2,
         # NUMA balancing's hint faults are not faults on missing pages
