@@ -206,21 +206,6 @@ class Machine(TypedDict, total=False):
     guest: dict[str, Any]
 
 
-class Spent(TypedDict):
-    """The time of a function, without those that it called."""
-
-    own_ns: Number
-
-
-class Traced(TypedDict):
-    """An operation's time by function."""
-
-    operation: str
-    variant: str
-    ns: Number
-    functions: dict[str, Spent]
-
-
 class Run(TypedDict, total=False):
     """What was asked for, and what else the run saw.
 
@@ -235,7 +220,6 @@ class Run(TypedDict, total=False):
         dict[str, dict[str, str]],
         Meta(description="Backend that served, by scenario and variant"),
     ]
-    breakdown: list[Traced]
     argv: Annotated[list[str], Meta(description="The command, without bulkmm")]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm import facts, grid, published, table
-from bulkmm.report import breakdown, conclusion, figure
+from bulkmm.report import conclusion, figure
 from bulkmm.results import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.sheet import Sheet
 from bulkmm.worth import report as worth
@@ -82,7 +82,6 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "checks": len(document.checks),
         "figure": figure.draw_figure(document, name),
         "tables": table.tables([document]),
-        "traced": dict(breakdown.sheets(document)),
         "samples": _samples(document),
     }
 

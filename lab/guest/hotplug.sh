@@ -8,13 +8,6 @@ HOT=1
 BLOCKS=/sys/devices/system/memory
 KMEM=/sys/bus/dax/drivers/kmem
 CXL=/sys/bus/cxl
-PLUGGED="online_pages offline_pages move_pfn_range_to_zone
-	remove_pfn_range_from_zone set_zone_contiguous memmap_init_range
-	vmemmap_populate clear_highpages_kasan_tagged __free_pages_core
-	create_memory_block_devices start_isolate_page_range
-	undo_isolate_page_range arch_add_memory arch_remove_memory vmemmap_free
-	remove_memory_block_devices"
-
 # set what new blocks become: online, online_movable, online_kernel or offline
 hot_policy() {
 	must_write $BLOCKS/auto_online_blocks "$1"
@@ -154,7 +147,7 @@ hot_use() {
 	report_said hot-used
 }
 
-# plug by KIND of device: time in PLUG; functions are traced if TRACE is set
+# plug by KIND of device: time in PLUG
 hot_plug() {
 	if [ "$KIND" = virtio ]; then
 		# shellcheck disable=SC2153 # by the job
@@ -188,18 +181,14 @@ hot_unplug() {
 	done
 }
 
-# one visit: plug, run MIDDLE, unplug: LABEL TRACE MIDDLE
+# one visit: plug, run MIDDLE, unplug: LABEL MIDDLE
 hot_visit() {
-	LABEL=$1 TRACE=$2 middle=$3
+	LABEL=$1 middle=$2
 	record before
-	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 	hot_plug
-	[ -z "$TRACE" ] || graph_end plug "$PLUG"
 	hot_state plugged
 	[ -z "$middle" ] || $middle
-	[ -z "$TRACE" ] || graph_begin "$PLUGGED"
 	hot_unplug
-	[ -z "$TRACE" ] || graph_end unplug "$UNPLUG"
 	hot_state unplugged
 	record after
 	report hot-visit arm="$ARM" label="$LABEL" plug_ns="$PLUG" \

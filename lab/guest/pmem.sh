@@ -101,22 +101,6 @@ unbind() {
 	report unbind arm="$ARM" label="${LABEL-first}" ns="$SAID"
 }
 
-BROUGHT_UP="memremap_pages memmap_init_zone_device vmemmap_populate
-	clear_highpages_kasan_tagged set_zone_contiguous move_pfn_range_to_zone
-	memunmap_pages remove_pfn_range_from_zone arch_add_memory
-	arch_remove_memory vmemmap_free device_add_disk del_gendisk
-	nvdimm_setup_pfn dax_region_add dev_dax_probe"
-
-# trace a bind and an unbind by function; these are no samples
-graphed() {
-	graph_begin "$BROUGHT_UP"
-	bind graph
-	graph_end bind "$bind_ns"
-	graph_begin "$BROUGHT_UP"
-	unbind
-	graph_end unbind "$SAID"
-}
-
 # time of merely storing the same bytes: UNIT-PAGES BYTES-PER-UNIT
 limit() {
 	must_write "$LAB/limit" $((PAGES * $2 / $1))

@@ -45,8 +45,6 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     (DEVDAX, on(label="flipped"), GONE, "every requested step"),
     (DEVDAX, on(label="last"), GONE, "every requested step"),
     (DEVDAX, on("used"), on(bytes=0), "device used"),
-    (DEVDAX, on("graph"), on(lost=1), "time by function"),
-    (DEVDAX, on("graph"), on(functions=""), "time by function"),
     (SHARED, UNLOAD, GONE, "hooks attached|stamped by 3 CPUs"),
     ("upstream-hmm", on("hmm-case"), on(wrong="-14"), "test_hmm: "),
     ("upstream-hmm", on("hmm-case", arm="on"), GONE, "every requested step"),

@@ -14,7 +14,6 @@ from programs import completed
 from bulkmm import cli
 from bulkmm.errors import Exit
 from bulkmm.lab.machine import kernels
-from bulkmm.lab.scenario import hotplug
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 Rows = Iterable[tuple[Any, ...]]
@@ -66,13 +65,6 @@ def whole(document: dict[str, Any], rounds: int) -> None:
                 assert min(arms[one, arm]) > 0
         assert len(arms[f"{name}-first", "absent"]) == 1
         assert pairs >= {("off", "on"), ("absent", "on"), ("absent", "off")}
-    if name in ("hotplug-kmem-4g", "hotplug-virtio-mem-4g"):
-        graphs = document["run"]["breakdown"]
-        assert {(g["operation"], g["variant"]) for g in graphs} == {
-            (operation, arm) for operation in ("plug", "unplug") for arm in hotplug.ARMS
-        }
-        # each arm onlines as much
-        assert len({g["functions"]["online_pages"]["calls"] for g in graphs[::2]}) == 1
     if name == "vmap-check":
         checked = document["run"]["checked"]
         large = {e["arm"]: e["large"] for e in checked if e["label"] == "random"}

@@ -45,7 +45,7 @@ def test_a_clock_that_counts_measures_instructions(
         outcome.events.append(
             {"event": "hot-visit", "label": "round", "arm": arm, **times}
         )
-    hotplug = scenario.find("hotplug-kmem-32g").make(size=4096 * MIB)
+    hotplug = scenario.find("hotplug-kmem-4g").make(size=4096 * MIB)
     results, _ = hotplug.results(outcome)
     assert {one.unit for one in results} == {unit}
     assert {one.median * each for one in results} == {2000, 4000}

@@ -77,22 +77,8 @@ def guest() -> Document:
     pairs = [("off", "on"), ("absent", "off")]
     made = document(arms, pairs, "TCG")
     made.run |= {"scenario": HOSTILE, "published": ["RK3588: 8.3x, once"]}
-    made.run["breakdown"] = [
-        traced("plug", "absent", 1000, {"set_zone_contiguous": 600, HOSTILE: 150}),
-        traced("plug", "on", 420, {"set_zone_contiguous": 5, HOSTILE: 150}),
-        traced("unplug", "absent", 500, {"set_zone_contiguous": 600}),
-    ]
     made.checks.append(Check("taint", ok=False, detail=HOSTILE))
     return made
-
-
-def traced(
-    operation: str, variant: str, ns: int, functions: dict[str, int]
-) -> dict[str, Any]:
-    """Return a breakdown as the lab leaves it."""
-    counted = {n: {"calls": 1, "ns": t, "own_ns": t} for n, t in functions.items()}
-    held = {"operation": operation, "variant": variant, "ns": ns}
-    return {**held, "functions": counted}
 
 
 def bench() -> Document:

@@ -85,11 +85,7 @@ def test_every_sample_is_on_the_page(root: ET.Element) -> None:
         assert ", ".join(f"{value:.10g}" for value in result.samples) in said
 
 
-def test_the_shares_of_an_operation_and_what_failed(root: ET.Element) -> None:
-    rows = {text(row) for row in named(root, "tr")}
-    assert "set_zone_contiguous hotplug 60.0 % 0.5 %" in rows
-    assert "the whole 100.0 % 42.0 %" in rows
-    assert not any("120.0 %" in row for row in rows)  # not traced with the module
+def test_what_failed_is_on_the_page(root: ET.Element) -> None:
     assert f"taint : {made.HOSTILE}" in map(text, named(root, "li"))
 
 

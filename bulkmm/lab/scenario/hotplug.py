@@ -16,13 +16,7 @@ from bulkmm.lab import state
 from bulkmm.lab.machine.vm import Hot, Outcome
 from bulkmm.lab.scenario import base
 from bulkmm.lab.scenario.base import Event, Measure, Scenario
-from bulkmm.lab.scenario.memmap import (
-    ARMS,
-    PAIRS,
-    STRUCT_PAGE,
-    by_function,
-    by_function_whole,
-)
+from bulkmm.lab.scenario.memmap import ARMS, PAIRS, STRUCT_PAGE
 from bulkmm.results import Check
 from bulkmm.size import GIB, MIB, PAGE
 
@@ -39,7 +33,7 @@ STEPS = 12  # of the proof: single blocks that are removed and added
 REDUCED = 4 << 30  # bytes; up to this size a run is for CI
 USED = 192  # MiB filled and migrated
 USED_REDUCED = 16  # of CXL memory too: QEMU emulates each access to it
-ROUND, PROOF, GRAPH = "round", "proof", "graph"
+ROUND, PROOF = "round", "proof"
 BOTH = "both"  # an arm: `on`, and path alloc in mode auto
 EVERY = (*ARMS, BOTH)
 SERVED = {"on", BOTH}  # arms with the path on
@@ -71,7 +65,6 @@ class Hotplug(Scenario):
     full: tuple[str, ...] = ("--rounds 2",)
     mode: str  # the kind of device
 
-    kept = (("breakdown", by_function),)
     visited = "hot-visit"
 
     @property
@@ -96,7 +89,7 @@ class Hotplug(Scenario):
     def plan(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the kinds of visit, each with its arms in random order."""
         rounds = [(ROUND, self.arms)] * self.options.rounds
-        return [*rounds, (PROOF, EVERY), (GRAPH, self.arms)]
+        return [*rounds, (PROOF, EVERY)]
 
     def lines(self) -> list[str]:
         chance = self.chance
@@ -108,16 +101,16 @@ class Hotplug(Scenario):
             DEVICES[mode],
             # loaded late: it is not to time the device just made
             "modules bulkmm_lab",
-            "hot_visit first '' ''",  # faults in the host's pages
+            "hot_visit first ''",  # faults in the host's pages
             *self._middle(chance),
         ]
-        more = {ROUND: "'' ''", PROOF: "'' middle", GRAPH: "1 ''"}
+        more = {ROUND: "''", PROOF: "middle"}
         for label, arms in self.plan:
             for arm in chance.sample(arms, len(arms)):
                 lines.append(f"state {arm} {STATES[arm]}".rstrip())
                 lines.append(f"hot_visit {label} {more[label]}")
         lines.append(f"state {BOTH} {STATES[BOTH]} clear/cached_max={MOST}")
-        lines.append(f"hot_visit {KEPT} '' ''")
+        lines.append(f"hot_visit {KEPT} ''")
         return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def _middle(self, chance: random.Random) -> list[str]:
@@ -163,7 +156,6 @@ class Hotplug(Scenario):
         for label in dict.fromkeys((PROOF, KEPT, *by_label)):
             name = f"struct pages cleared as their size wants it ({label})"
             yield state.judge(name, by_label.get(label, []), self._cleared)
-        yield by_function_whole(outcome, ("plug", "unplug"), self.arms)
 
     def _cleared(self, visit: state.Visit) -> tuple[state.Expect, ...]:
         """Return what is expected: struct pages bypass the cache if they exceed it.
@@ -247,7 +239,7 @@ SCENARIOS = (
     _kmem(
         "hotplug-kmem-4g",
         "a DAX device of 4 GiB that becomes ordinary memory and ceases to be, by kmem: "
-        "the whole operation, and by function",
+        "the whole operation",
         full=("--rounds 2", "--size 32G --cpus 1"),
         quick=ONCE,
         debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
@@ -264,7 +256,7 @@ SCENARIOS = (
     Hotplug(
         "hotplug-cxl-4g",
         "a CXL device of 4 GiB whose memory becomes ordinary memory and ceases to be, "
-        "by kmem: the whole operation, and by function",
+        "by kmem: the whole operation",
         mode="cxl",
         sizes=(GIB, MOST, 256 * MIB),
         hot=Hot(cxl=True),

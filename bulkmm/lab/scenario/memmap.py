@@ -47,44 +47,6 @@ CHUNK = 256 << 20  # bytes
 SEEDS = 254  # of the words written: one byte
 
 
-def by_function(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return calls and nanoseconds per operation, arm and function.
-
-    As lab/guest/trace.sh reports them.
-
-    Times are those of function_graph, its overhead included: ``ns`` with callees,
-    ``own_ns`` without the other functions listed.
-    """
-    return [
-        {
-            "operation": event["operation"],
-            "variant": event["arm"],
-            "ns": int(event["ns"]),
-            "functions": dict(map(_function, str(event["functions"]).split())),
-        }
-        for event in outcome.of("graph")
-    ]
-
-
-def _function(text: str) -> tuple[str, dict[str, int]]:
-    name, _, counted = text.partition("=")
-    keys = ("calls", "ns", "own_ns")
-    return name, dict(zip(keys, map(int, counted.split(":")), strict=True))
-
-
-def by_function_whole(
-    outcome: Outcome, operations: Iterable[str], arms: Iterable[str]
-) -> Check:
-    """Check that each operation was fully traced in each arm."""
-    wanted = {(operation, arm) for operation in operations for arm in arms}
-    graphs = outcome.of("graph")
-    held = [event for event in graphs if str(event["functions"]).split()]
-    seen = {(event["operation"], event["arm"]) for event in held}
-    lost = sum(int(event["lost"]) for event in graphs)
-    detail = f"{len(seen)} of {len(wanted)} operations, {lost} events lost"
-    return Check("time by function", seen == wanted and not lost, detail)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Device(Scenario):
     """Devices of full size come up, whose struct pages are compared."""
@@ -97,7 +59,6 @@ class Device(Scenario):
     countable: bool = True
     mode: str  # the kind of device
 
-    kept = (("breakdown", by_function),)
     visited = "bind"
 
     def check_options(self, arch: Arch = X86_64) -> None:
@@ -110,7 +71,7 @@ class Device(Scenario):
             raise UsageError("alignment 1G needs a size of at least 2G")
 
     def lines(self) -> list[str]:
-        """Return the rounds in random order, a trace of each arm, and the proof.
+        """Return the rounds in random order, and the proof.
 
         The device is made where the module has not seen it.
         """
@@ -128,9 +89,7 @@ class Device(Scenario):
             lines.append("unbind")
             if arm == "on":
                 lines.append("limit {} {}".format(*self._unit))
-        for arm in ARMS:
-            lines += [self._state(arm), "graphed"]
-        lines.append("bind proof")  # in the last of ARMS
+        lines += [self._state(ARMS[-1]), "bind proof"]
         if options.break_one_word:
             lines += ["flip", "compare broken-on-purpose"]
         else:
@@ -180,7 +139,6 @@ class Device(Scenario):
             detail = f"{shared} bytes by others than the caller"
             ok = bool(shared) == (workers > 1)
             yield Check(f"stamped by {workers} CPUs", ok, detail)
-        yield by_function_whole(outcome, ("bind", "unbind"), ARMS)
         yield state.judge("counters", state.visits(outcome, "bind"), expected)
         yield state.attached(outcome, "memmap")
 
