@@ -81,8 +81,7 @@ def _unsized(document: Document) -> list[Ratio]:
     return [
         ratio
         for ratio in conclusion.ours(document)
-        if not grid.SIZED.fullmatch(ratio.scenario)
-        and ratio.ci95[0] > 0
+        if not grid.SIZED.fullmatch(ratio.scenario) and ratio.ci95[0] > 0
     ]
 
 
