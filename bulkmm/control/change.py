@@ -39,7 +39,7 @@ class Change:
     before: str
     after: str
 
-    def says(self, *, dry: bool) -> str:
+    def describe(self, *, dry: bool) -> str:
         """Describe the change, done or planned."""
         was = f" (was {self.before})" if self.before != self.after else " (as before)"
         if dry:
@@ -93,14 +93,16 @@ def on(args: argparse.Namespace) -> int:
         )
         for path in paths
     ]
-    conf, kept = _at_load(root, module, args.path, mode) if args.persist else ("", [])
+    conf, at_load = (
+        _at_load(root, module, args.path, mode) if args.persist else ("", [])
+    )
     if module and not args.dry_run:
         _apply(root, changes if args.path else [ALL_OFF])
     if args.persist and not args.dry_run:
         file = root.at(FILE)
         file.parent.mkdir(parents=True, exist_ok=True)
         files.write(file, conf, "the file of options")
-    return _show(args, [*changes, *kept])
+    return _show(args, [*changes, *at_load])
 
 
 off = on
@@ -115,17 +117,17 @@ def tune(args: argparse.Namespace) -> int:
         if not args.dry_run:
             _apply(root, changes)
         return _show(args, changes)
-    found = list(_settings(module).values())
-    rows = [(one.key, one.value, " ".join(one.choices)) for one in found]
+    settings = list(_settings(module).values())
+    rows = [(one.key, one.value, " ".join(one.choices)) for one in settings]
     rows.insert(0, ("key", "value", "choices"))
-    Settings(settings=found).tell(text.columns(rows), as_json=args.json)
+    Settings(settings=settings).tell(text.columns(rows), as_json=args.json)
     return Exit.OK
 
 
 def _show(args: argparse.Namespace, changes: list[Change]) -> int:
     """Print what was changed, or what would be."""
-    said = (one.says(dry=args.dry_run) for one in changes)
-    Changes(dry_run=args.dry_run, changes=changes).tell(said, as_json=args.json)
+    lines = (one.describe(dry=args.dry_run) for one in changes)
+    Changes(dry_run=args.dry_run, changes=changes).tell(lines, as_json=args.json)
     return Exit.OK
 
 
@@ -142,7 +144,7 @@ def _at_load(
     root: Root, module: Module | None, path: str | None, mode: str | None
 ) -> tuple[str, list[Change]]:
     """Return what the file is to say, and the changed modes, of one path or of all."""
-    modes = status.known(root, module, ())
+    modes = status.read_modes(root, module, ())
     file = root.at(FILE)
     conf = file.read_text("utf-8", files.FOREIGN) if file.exists() else NEW
     changes = []
@@ -156,34 +158,34 @@ def _at_load(
 def _edited(conf: str, name: str, mode: str) -> tuple[str, str]:
     """Set one parameter by a line at the end, as the last one given counts."""
     words = [line.split() for line in conf.replace(CONTINUED, "").splitlines()]
-    ours = [
+    options = [
         word for line in words if line[:2] == ["options", "bulkmm"] for word in line
     ]
-    given = [word.partition("=")[2] for word in ours if word.startswith(f"{name}=")]
+    values = [word.partition("=")[2] for word in options if word.startswith(f"{name}=")]
     conf = re.sub(rf"^options bulkmm {name}=\S+\n", "", conf, flags=re.MULTILINE)
     conf = conf.rstrip("\\\n")
-    return f"{conf}\noptions bulkmm {name}={mode}\n", given[-1] if given else DEFAULT
+    return f"{conf}\noptions bulkmm {name}={mode}\n", values[-1] if values else DEFAULT
 
 
 def _settings(module: Module) -> dict[str, Setting]:
     """Return each tunable by its key."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
 
     def add(path: str, name: str, value: str, choices: list[str]) -> None:
         key = f"{path}.{name}"
-        found[key] = Setting(key, f"{modules.HOME}/{path}/{name}", value, choices)
+        settings[key] = Setting(key, f"{modules.HOME}/{path}/{name}", value, choices)
 
     for path in module.paths:
-        for name, one in path.backends.items():
-            add(path.name, name, one.chosen, one.choices)
+        for name, backends in path.backends.items():
+            add(path.name, name, backends.chosen, backends.choices)
         for name, choice in path.choices.items():
             add(path.name, name, choice.chosen, choice.words)
         for name, value in path.settings.items():
             add(path.name, name, str(value), [])
     for name, value in module.parameters.items():
         file = f"{modules.PARAMETERS}/{name}"
-        found[name] = Setting(name, file, str(value), [])
-    return found
+        settings[name] = Setting(name, file, str(value), [])
+    return settings
 
 
 def _to_value(module: Module, pair: str) -> Change:
@@ -191,24 +193,24 @@ def _to_value(module: Module, pair: str) -> Change:
     key, _, value = pair.partition("=")
     if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
-    known = _settings(module)
-    if key not in known:
+    settings = _settings(module)
+    if key not in settings:
         if key.endswith(".mode"):
             raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
-        raise unknown("setting", key, known)
-    one = known[key]
-    if one.choices and value not in one.choices:
-        valid = ", ".join(one.choices)
+        raise unknown("setting", key, settings)
+    setting = settings[key]
+    if setting.choices and value not in setting.choices:
+        valid = ", ".join(setting.choices)
         raise UsageError(f"bad value {value} of {key}: valid are {valid}")
-    if not one.choices and not _is_number(value):
+    if not setting.choices and not _is_number(value):
         raise UsageError(f"bad value {value} of {key}: a number from 0 is needed")
-    return Change(key, one.file, one.value, value)
+    return Change(key, setting.file, setting.value, value)
 
 
 def _is_number(value: str) -> bool:
     """Return whether the kernel would parse it as a number, bounds aside."""
-    found = NUMBER.fullmatch(value)
-    return bool(found) and int(value, 16 if found and found[1] else 10) <= LARGEST
+    match = NUMBER.fullmatch(value)
+    return bool(match) and int(value, 16 if match and match[1] else 10) <= LARGEST
 
 
 def _apply(root: Root, changes: list[Change]) -> None:
@@ -217,28 +219,32 @@ def _apply(root: Root, changes: list[Change]) -> None:
         try:
             root.write(change.file, change.after)
         except OSError as error:
-            done = "".join(f"; {made.key} is changed" for made in changes[:i])
-            raise BulkmmError(_refused(root, change, error) + done) from error
+            progress = "".join(f"; {made.key} is changed" for made in changes[:i])
+            raise BulkmmError(
+                _explain_refusal(root, change, error) + progress
+            ) from error
 
 
-def _refused(root: Root, change: Change, error: OSError) -> str:
-    said = f"{change.key} cannot be set to {change.after}"
+def _explain_refusal(root: Root, change: Change, error: OSError) -> str:
+    problem = f"{change.key} cannot be set to {change.after}"
     if change.file == f"{modules.HOME}/off":
-        said = "not every path is unhooked"
+        problem = "not every path is unhooked"
     if error.errno == errno.EINPROGRESS:
-        return f"{said}: off, but still detaching: it goes on by itself (dmesg)"
+        return f"{problem}: off, but still detaching: it goes on by itself (dmesg)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         # a container's sysfs is read-only for root, too
         where = "on the host" if error.errno == errno.EROFS else "as root"
-        return f"{said}: {error.strerror}: run it {where}"
+        return f"{problem}: {error.strerror}: run it {where}"
     # A mode's file exists, and reports it, if a function is missing.
     if error.errno == errno.ENOENT and not root.at(change.file).exists():
-        return f"{said}: {change.file} has gone: was the module unloaded?"
+        return f"{problem}: {change.file} has gone: was the module unloaded?"
     if why := _why_not(root, change, error):
-        return f"{said}: {why}"
+        return f"{problem}: {why}"
     if error.errno in (errno.EINVAL, errno.ERANGE):
-        return f"{said}: the kernel refuses it, and its log says what is valid (dmesg)"
-    return f"{said}: {error.strerror}"
+        return (
+            f"{problem}: the kernel refuses it, and its log says what is valid (dmesg)"
+        )
+    return f"{problem}: {error.strerror}"
 
 
 def _why_not(root: Root, change: Change, error: OSError) -> str:
@@ -248,8 +254,8 @@ def _why_not(root: Root, change: Change, error: OSError) -> str:
     if file not in ("mode", "off") or not (on or error.errno == errno.EBUSY):
         return ""
     if file == "mode":
-        held = modules.hooks(root.read(f"{home}/hook") or "")
+        hooks = modules.hooks(root.read(f"{home}/hook") or "")
     else:
-        found = modules.read(root)
-        held = [hook for path in found.paths for hook in path.hooks] if found else []
-    return "; ".join(f"{h.symbol}: {h.why}" for h in held if h.attached is not on)
+        module = modules.read(root)
+        hooks = [hook for path in module.paths for hook in path.hooks] if module else []
+    return "; ".join(f"{h.symbol}: {h.why}" for h in hooks if h.attached is not on)

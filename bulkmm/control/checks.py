@@ -60,20 +60,20 @@ def _architecture(root: Root) -> Check:
         return Check("architecture", UNKNOWN, "the kernel does not report it", PROC)
     if name in needs.ARCHITECTURES:
         return Check("architecture", OK, name)
-    known = ", ".join(needs.ARCHITECTURES)
-    said = f"{name}: the module is for {known}"
-    return Check("architecture", NO, said, "use a machine of one of these")
+    architectures = ", ".join(needs.ARCHITECTURES)
+    message = f"{name}: the module is for {architectures}"
+    return Check("architecture", NO, message, "use a machine of one of these")
 
 
 def _release(kernel: Kernel, table: Table) -> Check:
     oldest, newest = table.kernels
     if not needs.version(kernel.release):
         return Check("kernel", UNKNOWN, "the kernel does not report its release", PROC)
-    said = f"{kernel.release}; the module is for {oldest} to {newest}"
+    message = f"{kernel.release}; the module is for {oldest} to {newest}"
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"
-        return Check("kernel", NO, f"{said} and loads into no other", remedy)
-    tested = f"{said}, tested with {', '.join(table.tested)}"
+        return Check("kernel", NO, f"{message} and loads into no other", remedy)
+    tested = f"{message}, tested with {', '.join(table.tested)}"
     is_tested = needs.series(kernel.release) in table.tested
     return Check("kernel", OK if is_tested else CARE, tested)
 
@@ -85,32 +85,32 @@ def _module(root: Root, kernel: Kernel) -> Check:
     if file := modules.installed(root, kernel.release):
         return Check("module", OK, f"{file}: modprobe bulkmm")
     if root.is_dir(f"/lib/modules/{kernel.release}/build"):
-        said = "not installed; it can be built: make module"
-        return Check("module", CARE, said, "make module && make install")
-    said = f"not installed, nor are the headers: linux-headers-{kernel.release}"
+        message = "not installed; it can be built: make module"
+        return Check("module", CARE, message, "make module && make install")
+    message = f"not installed, nor are the headers: linux-headers-{kernel.release}"
     remedy = f"apt install linux-headers-{kernel.release}, then make module"
-    return Check("module", CARE, said, remedy)
+    return Check("module", CARE, message, remedy)
 
 
 def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
     """Check whether a module would load inert; a loaded one reports it."""
-    told = kernel.told("bulkmm.inert") or ""
-    if kernels.TRUE.match(told) and not modules.loaded(root):
-        said = "1 on the command line: modprobe loads a module that hooks nothing"
-        yield Check("bulkmm.inert", NO, said, "modprobe bulkmm inert=0")
+    value = kernel.parameter("bulkmm.inert") or ""
+    if kernels.TRUE.match(value) and not modules.loaded(root):
+        message = "1 on the command line: modprobe loads a module that hooks nothing"
+        yield Check("bulkmm.inert", NO, message, "modprobe bulkmm inert=0")
 
 
 def _late(root: Root) -> Iterator[Check]:
     """Check for devices that the module has missed."""
-    if said := late.says(root):
-        yield Check("device memory", CARE, said, EARLIER)
+    if message := late.describe_missed(root):
+        yield Check("device memory", CARE, message, EARLIER)
 
 
 def _option(kernel: Kernel, name: str) -> Check:
     has = kernel.option(name)
     if has is None:
-        said = "the configuration cannot be read"
-        return Check(f"CONFIG_{name}", UNKNOWN, said, CONFIG)
+        message = "the configuration cannot be read"
+        return Check(f"CONFIG_{name}", UNKNOWN, message, CONFIG)
     if has:
         return Check(f"CONFIG_{name}", OK, "set")
     remedy = f"boot a kernel that has CONFIG_{name}, as Debian's have"
@@ -124,11 +124,13 @@ def _ftrace_enabled(root: Root) -> Check:
     if value == "":
         return Check(name, UNKNOWN, "the kernel does not report it", PROC)
     if value is None:
-        said = "no such sysctl: this kernel has no ftrace"
-        return Check(name, NO, said, "boot a kernel that has ftrace, as Debian's have")
+        message = "no such sysctl: this kernel has no ftrace"
+        return Check(
+            name, NO, message, "boot a kernel that has ftrace, as Debian's have"
+        )
     if value == "0":
-        said = "0: every hook is without effect"
-        return Check(name, NO, said, "sysctl kernel.ftrace_enabled=1")
+        message = "0: every hook is without effect"
+        return Check(name, NO, message, "sysctl kernel.ftrace_enabled=1")
     return Check(name, OK, value)
 
 
@@ -136,17 +138,17 @@ def _tracefs(root: Root) -> Check:
     place = tracefs.place(root)
     if place:
         return Check("tracefs", OK, place)
-    said = "not mounted, or not root"
-    return Check("tracefs", UNKNOWN, said, f"run it as root; {tracefs.MOUNT}")
+    message = "not mounted, or not root"
+    return Check("tracefs", UNKNOWN, message, f"run it as root; {tracefs.MOUNT}")
 
 
 def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     """Check what prevents loading a module."""
     loaded = modules.loaded(root)
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
-        said = "1: nothing can be loaded until the next boot"
+        message = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
-        yield Check("kernel.modules_disabled", state, said, "reboot")
+        yield Check("kernel.modules_disabled", state, message, "reboot")
     lockdown = "/sys/kernel/security/lockdown"
     level = modules.chosen(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
@@ -162,8 +164,8 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     if enforced == "Y" or forced:
         yield Check("module signatures", care, f"enforced: {signed}", SIGN)
     elif not enforced and forced is None:
-        said = "the kernel does not report whether they are enforced"
-        yield Check("module signatures", UNKNOWN, said, CONFIG)
+        message = "the kernel does not report whether they are enforced"
+        yield Check("module signatures", UNKNOWN, message, CONFIG)
     else:
         yield Check("module signatures", OK, "not enforced")
 
@@ -176,25 +178,25 @@ def _ibt(root: Root, kernel: Kernel) -> Check:
     option = kernel.option("X86_KERNEL_IBT")
     if has and option is None:
         return Check(name, UNKNOWN, "the configuration cannot be read", CONFIG)
-    on = has and option and kernel.told("ibt") != "off"
-    said = "on: the originals are reached by direct calls" if on else "not in force"
-    return Check(name, OK, said)
+    on = has and option and kernel.parameter("ibt") != "off"
+    message = "on: the originals are reached by direct calls" if on else "not in force"
+    return Check(name, OK, message)
 
 
 def _preemption(root: Root, kernel: Kernel) -> Check:
     # in parentheses: the current model
     now = re.search(r"\((\w+)\)", root.read(PREEMPTION) or "")
-    built = next((model for model in MODELS if kernel.option(model)), "")
+    option = next((model for model in MODELS if kernel.option(model)), "")
     models = {
         "as the scheduler says": now and now[1],
-        "as it was booted": kernel.told("preempt"),
-        "as built": built.removeprefix("PREEMPT_").lower(),
+        "as it was booted": kernel.parameter("preempt"),
+        "as built": option.removeprefix("PREEMPT_").lower(),
     }
     for how, model in models.items():
         if model:
             return Check("preemption", OK, f"{model} ({how})")
-    said = "neither the scheduler nor the configuration says it"
-    return Check("preemption", UNKNOWN, said, CONFIG)
+    message = "neither the scheduler nor the configuration says it"
+    return Check("preemption", UNKNOWN, message, CONFIG)
 
 
 def _zeroing(kernel: Kernel) -> Check:

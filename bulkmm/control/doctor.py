@@ -57,24 +57,24 @@ class Diagnosis(Record):
 
     def lines(self) -> list[str]:
         """Return it as text."""
-        said = [self.verdict, "", f"for this machine: {self.fit.verdict}"]
-        said += [f"  {why}" for why in self.fit.reasons]
+        output = [self.verdict, "", f"for this machine: {self.fit.verdict}"]
+        output += [f"  {why}" for why in self.fit.reasons]
         for title, lines in (
             ("in the way", self.blockers),
             ("what to do", self.remedies),
         ):
             if lines:
-                said += ["", f"{title}:", *(f"  {line}" for line in lines)]
-        said.append("")
+                output += ["", f"{title}:", *(f"  {line}" for line in lines)]
+        output.append("")
         for path in self.paths:
             why = f": {'; '.join(path.reasons)}" if path.reasons else ""
-            said.append(f"{path.name}: {path.verdict}{why}")
+            output.append(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
-        return [*said, "", *text.columns(rows)]
+        return [*output, "", *text.columns(rows)]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evidence:
     """What is known of the kernel."""
 
     kernel: Kernel
@@ -86,9 +86,9 @@ class Seen:
 
 def doctor(args: argparse.Namespace) -> int:
     """Print what would attach on this kernel."""
-    found = examine(Root.given(args.root))
-    found.tell(found.lines(), as_json=args.json)
-    return found.exit_code
+    diagnosis = examine(Root.given(args.root))
+    diagnosis.tell(diagnosis.lines(), as_json=args.json)
+    return diagnosis.exit_code
 
 
 def examine(root: Root) -> Diagnosis:
@@ -97,27 +97,27 @@ def examine(root: Root) -> Diagnosis:
     kernel = Kernel(root)
     module = modules.read(root)
     loaded = {path.name: path for path in module.paths} if module else {}
-    found = checks.all_checks(kernel, table)
-    known = symbols.look_up(root, [n for path in table.paths for n in path.symbols])
-    seen = Seen(kernel, found, known, _types(root), table.prototypes)
-    paths = [_judge(path, loaded.get(path.name), seen) for path in table.paths]
+    results = checks.all_checks(kernel, table)
+    functions = symbols.look_up(root, [n for path in table.paths for n in path.symbols])
+    evidence = Evidence(kernel, results, functions, _types(root), table.prototypes)
+    paths = [_judge(path, loaded.get(path.name), evidence) for path in table.paths]
     attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
     return Diagnosis(
         release=kernel.release,
-        exit_code=_exit_code(found, paths),
+        exit_code=_exit_code(results, paths),
         verdict=_verdict(kernel.release, paths),
-        blockers=_blockers(found, paths),
-        remedies=_remedies(found, paths),
-        checks=found,
+        blockers=_blockers(results, paths),
+        remedies=_remedies(results, paths),
+        checks=results,
         paths=paths,
         fit=fit.judge(root, kernel, attach),
     )
 
 
-def _exit_code(found: list[Check], paths: list[Verdict]) -> int:
+def _exit_code(results: list[Check], paths: list[Verdict]) -> int:
     """Return 1 if something would not work, 3 if that is unknown, else 0."""
     verdicts = {path.verdict for path in paths}
-    if WOULD_NOT in verdicts or any(one.state == checks.NO for one in found):
+    if WOULD_NOT in verdicts or any(one.state == checks.NO for one in results):
         return int(Exit.VERDICT)
     return int(Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK)
 
@@ -128,36 +128,36 @@ def _verdict(release: str, paths: list[Verdict]) -> str:
     for path in paths:
         kinds.setdefault(path.verdict, []).append(path.name)
     order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
-    said = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
-    what = "not all attach"
+    details = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
+    summary = "not all attach"
     if not {*kinds} & {WOULD_NOT, UNKNOWN}:
-        what = "all is well"
+        summary = "all is well"
     elif {*kinds} == {WOULD_NOT}:
-        what = "nothing attaches"
-    return f"{what} on {release}: {said}"
+        summary = "nothing attaches"
+    return f"{summary} on {release}: {details}"
 
 
-def _blockers(found: list[Check], paths: list[Verdict]) -> list[str]:
+def _blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
     """Return the blockers, those of all paths first."""
-    said = _general(found)
+    blockers = _general(results)
     for path in paths:
         if path.verdict in (WOULD_NOT, UNKNOWN):
-            own = [why for why in path.reasons if why not in said]
-            said += [f"{path.name}: {why}" for why in own]
-    return said
+            reasons = [why for why in path.reasons if why not in blockers]
+            blockers += [f"{path.name}: {why}" for why in reasons]
+    return blockers
 
 
-def _remedies(found: list[Check], paths: list[Verdict]) -> list[str]:
+def _remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
     """Return the remedies, then the cautions unless a path would not work."""
     verdicts = {path.verdict for path in paths}
     states = [checks.NO]
     states += [checks.UNKNOWN] if UNKNOWN in verdicts else []
     states += [checks.CARE] if WOULD_NOT not in verdicts else []
-    said = [one.remedy for state in states for one in found if one.state == state]
+    remedies = [one.remedy for state in states for one in results if one.state == state]
     for path in paths:
         if path.verdict in (WOULD_NOT, UNKNOWN):
-            said += [symbol.remedy for symbol in path.symbols]
-    return list(dict.fromkeys(filter(None, said)))
+            remedies += [symbol.remedy for symbol in path.symbols]
+    return list(dict.fromkeys(filter(None, remedies)))
 
 
 def _types(root: Root) -> Types | None:
@@ -168,74 +168,80 @@ def _types(root: Root) -> Types | None:
         return None
 
 
-def _judge(path: Needs, loaded: KernelPath | None, seen: Seen) -> Verdict:
-    mine = [seen.symbols[name] for name in path.symbols]
+def _judge(path: Needs, loaded: KernelPath | None, evidence: Evidence) -> Verdict:
+    functions = [evidence.symbols[name] for name in path.symbols]
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
-        return Verdict(path.name, ATTACHED, without, mine)
-    found = [*_of_kernel(seen), *_of_path(path, loaded, seen)]
-    kinds = {kind for kind, _ in found}
+        return Verdict(path.name, ATTACHED, without, functions)
+    findings = [*_of_kernel(evidence), *_of_path(path, loaded, evidence)]
+    kinds = {kind for kind, _ in findings}
     verdict = next((kind for kind in (WOULD_NOT, UNKNOWN) if kind in kinds), WOULD)
-    reasons = [why for kind, why in dict.fromkeys(found) if kind == verdict]
+    reasons = [why for kind, why in dict.fromkeys(findings) if kind == verdict]
     # If the path has nothing to do here, its absence is no fault.
-    case = seen.kernel.zeroing
+    case = evidence.kernel.zeroing
     if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
         verdict = NOT_NEEDED
-    return Verdict(path.name, verdict, reasons, mine)
+    return Verdict(path.name, verdict, reasons, functions)
 
 
-def _general(found: list[Check]) -> list[str]:
-    return [f"{one.name}: {one.says}" for one in found if one.state == checks.NO]
+def _general(results: list[Check]) -> list[str]:
+    return [f"{one.name}: {one.says}" for one in results if one.state == checks.NO]
 
 
-def _of_kernel(seen: Seen) -> Iterator[Finding]:
+def _of_kernel(evidence: Evidence) -> Iterator[Finding]:
     """Yield what keeps every path from attaching."""
-    yield from ((WOULD_NOT, why) for why in _general(seen.checks))
-    for check in seen.checks:
+    yield from ((WOULD_NOT, why) for why in _general(evidence.checks))
+    for check in evidence.checks:
         if check.state == checks.UNKNOWN and check.name in BLOCKING:
             yield UNKNOWN, f"{check.name}: {check.says}"
-    if seen.kernel.config is None:
+    if evidence.kernel.config is None:
         yield UNKNOWN, "the kernel's configuration cannot be read"
 
 
-def _of_path(path: Needs, loaded: KernelPath | None, seen: Seen) -> Iterator[Finding]:
+def _of_path(
+    path: Needs, loaded: KernelPath | None, evidence: Evidence
+) -> Iterator[Finding]:
     """Yield what keeps one path from attaching, or what it would make do without."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != modules.NOT_TRIED:
             yield WOULD_NOT, f"the module reports for {hook.symbol}: {hook.why}"
     for name in path.without_options:
-        if seen.kernel.option(name):
+        if evidence.kernel.option(name):
             yield WOULD_NOT, f"CONFIG_{name} is set"
     for name in path.with_options:
-        if seen.kernel.option(name) is False:
+        if evidence.kernel.option(name) is False:
             yield WOULD_NOT, f"CONFIG_{name} is not set"
-    yield from _of_functions(path, seen)
+    yield from _of_functions(path, evidence)
     for name in (name for group in path.hooks.values() for name in group):
-        if why := seen.symbols[name].unknown:
+        if why := evidence.symbols[name].unknown:
             yield UNKNOWN, why
 
 
-def _of_functions(path: Needs, seen: Seen) -> Iterator[Finding]:
-    first, *called = path.needed
-    absent = list(_none_hooked(first, seen.symbols))
-    for group in called:
-        whys = [seen.symbols[name].absent for name in group]
+def _of_functions(path: Needs, evidence: Evidence) -> Iterator[Finding]:
+    first, *calls = path.needed
+    absent = list(_none_hooked(first, evidence.symbols))
+    for group in calls:
+        whys = [evidence.symbols[name].absent for name in group]
         if all(whys):
             absent.append(f"{' or '.join(group)}: {whys[0]}")
     yield from ((WOULD_NOT, why) for why in absent)
     for group in path.optional:
-        yield from ((WOULD, f"without {w}") for w in _none_hooked(group, seen.symbols))
-    if seen.types:
-        _, others = seen.types.compared(path.optional, seen.prototypes)
-        yield from ((WOULD, f"without {one}") for one in others)
-        for one in seen.types.against(path, seen.prototypes):
-            if not absent and one not in others:
-                yield WOULD_NOT, f"prototype in the kernel's BTF: {one}"
+        yield from (
+            (WOULD, f"without {w}") for w in _none_hooked(group, evidence.symbols)
+        )
+    if evidence.types:
+        _, mismatches = evidence.types.compared(path.optional, evidence.prototypes)
+        yield from ((WOULD, f"without {mismatch}") for mismatch in mismatches)
+        for mismatch in evidence.types.against(path, evidence.prototypes):
+            if not absent and mismatch not in mismatches:
+                yield WOULD_NOT, f"prototype in the kernel's BTF: {mismatch}"
 
 
-def _none_hooked(group: list[str], known: dict[str, Symbol]) -> Iterator[str]:
+def _none_hooked(group: list[str], functions: dict[str, Symbol]) -> Iterator[str]:
     """Yield why none of these functions, of which a kernel has one, can be hooked."""
-    there = [name for name in group if known[name].count != 0 or known[name].clones]
-    whys = [known[name].refused for name in there or group]
+    names = [
+        name for name in group if functions[name].count != 0 or functions[name].clones
+    ]
+    whys = [functions[name].refusal for name in names or group]
     if all(whys):
-        yield f"{' or '.join(there or group)}: {whys[0]}"
+        yield f"{' or '.join(names or group)}: {whys[0]}"

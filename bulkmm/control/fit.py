@@ -48,8 +48,8 @@ def judge(root: Root, kernel: Kernel, attach: Mapping[str, bool]) -> Fit:
         return Fit(LOAD, ready + later)
     if later:
         return Fit(WAIT, later)
-    said = "no devices with struct pages, no huge pages to zero, no memory that grows"
-    return Fit(NOT_NEEDED, [said])
+    reason = "no devices with struct pages, no huge pages to zero, no memory that grows"
+    return Fit(NOT_NEEDED, [reason])
 
 
 def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
@@ -68,9 +68,9 @@ def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
         if count := pool.read(TOTAL):
             yield "clear", f"a pool of {text.size(count * page)} in {named(page)} pages"
             yield from (("prezero", why) for why in _not_ready(pool))
-    for what, place in GROWING.items():
+    for devices, place in GROWING.items():
         if any(name[-1:].isdigit() for name in root.names(place)):
-            yield "hotplug", what
+            yield "hotplug", devices
 
 
 def _not_ready(pool: Pool) -> Iterator[str]:
@@ -78,13 +78,13 @@ def _not_ready(pool: Pool) -> Iterator[str]:
 
     A broken page that stays in the pool is never taken, nor can it be zeroed.
     """
-    if (left := pool.uncleared()) > _broken_pages(pool.root):
+    if (count := pool.uncleared()) > _broken_pages(pool.root):
         free = pool.free()
         on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
         yield (
-            f"at least {left} of {free} free {named(pool.page)} pages are cleared when "
-            f"a program takes them: {remedy}bulkmm pool zero"
+            f"at least {count} of {free} free {named(pool.page)} pages are cleared "
+            f"when a program takes them: {remedy}bulkmm pool zero"
         )
 
 

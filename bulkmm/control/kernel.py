@@ -51,8 +51,8 @@ class Kernel:
     def config(self) -> dict[str, str] | None:
         """Return the enabled options, without CONFIG_; None if unknown."""
         # a configuration that enables nothing is none: a container's may be masked
-        found = (dict(OPTION.findall(text)) for text in self._configs())
-        return next(filter(None, found), None)
+        configs = (dict(OPTION.findall(text)) for text in self._configs())
+        return next(filter(None, configs), None)
 
     def _configs(self) -> Iterator[str]:
         for name in CONFIGS:
@@ -71,7 +71,7 @@ class Kernel:
             return None
         return self.config.get(name) in ("y", "m")
 
-    def told(self, name: str) -> str | None:
+    def parameter(self, name: str) -> str | None:
         """Return a parameter's last value on the command line."""
         values = [w.partition("=")[2] for w in self.cmdline if w.startswith(f"{name}=")]
         return values[-1] if values else None
@@ -79,9 +79,9 @@ class Kernel:
     @cached_property
     def init_on_alloc(self) -> bool | None:
         """Return whether the allocator clears all pages; None if unknown."""
-        told = self.told("init_on_alloc")
-        if told is not None:
-            return bool(TRUE.match(told))
+        value = self.parameter("init_on_alloc")
+        if value is not None:
+            return bool(TRUE.match(value))
         return self.option("INIT_ON_ALLOC_DEFAULT_ON")
 
     @property
@@ -91,5 +91,5 @@ class Kernel:
             return "unknown"
         if not self.init_on_alloc:
             return "once"
-        served = needs.at_least(self.release, ALLOCATOR_SERVES)
-        return "allocator" if served else "twice"
+        allocator_serves = needs.at_least(self.release, ALLOCATOR_SERVES)
+        return "allocator" if allocator_serves else "twice"

@@ -23,7 +23,7 @@ DRIVERS = "/sys/bus/dax/drivers"
 DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
 
 
-def says(root: Root) -> str:
+def describe_missed(root: Root) -> str:
     """Return how much memory came up without the module; "" if none is known to."""
     late, total, module = missed(root)
     if not late:

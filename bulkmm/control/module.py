@@ -108,8 +108,8 @@ def read(root: Root) -> Module | None:
     version = root.read(f"{HOME}/version")
     if version is None:
         return None
-    found = [_path(root, name) for name in root.names(HOME)]
-    return Module(version, [path for path in found if path], _parameters(root))
+    paths = [_path(root, name) for name in root.names(HOME)]
+    return Module(version, [path for path in paths if path], _parameters(root))
 
 
 def need(root: Root) -> Module:
@@ -126,8 +126,8 @@ def _path(root: Root, name: str) -> KernelPath | None:
     mode = _choice(root.read(f"{home}/mode") or "")
     if not mode:
         return None
-    held = hooks(root.read(f"{home}/hook") or "")
-    path = KernelPath(name, mode.chosen, mode.words, held)
+    path_hooks = hooks(root.read(f"{home}/hook") or "")
+    path = KernelPath(name, mode.chosen, mode.words, path_hooks)
     _add_counters(path, root.read(f"{home}/stats") or "")
     for file in root.names(home):
         text = root.read(f"{home}/{file}")
@@ -139,10 +139,10 @@ def _path(root: Root, name: str) -> KernelPath | None:
 def _add_counters(path: KernelPath, text: str) -> None:
     """Add the counters, one a line; ignore lines of another form."""
     for line in text.splitlines():
-        if found := COUNTER.fullmatch(line.strip()):
-            reason = found[1].removeprefix(FALLBACK)
-            held = path.counters if reason == found[1] else path.fallbacks
-            held[reason] = int(found[2])
+        if match := COUNTER.fullmatch(line.strip()):
+            reason = match[1].removeprefix(FALLBACK)
+            counters = path.counters if reason == match[1] else path.fallbacks
+            counters[reason] = int(match[2])
 
 
 def _add_setting(path: KernelPath, file: str, text: str) -> None:
@@ -152,14 +152,14 @@ def _add_setting(path: KernelPath, file: str, text: str) -> None:
     elif OPERATION.fullmatch(file):
         if operation := backends(text):
             path.backends[file] = operation
-    elif found := _choice(text):
-        path.choices[file] = found
+    elif choice := _choice(text):
+        path.choices[file] = choice
 
 
 def chosen(root: Root, file: str) -> str:
     """Return the word that is chosen in a file, of the module or another; or ""."""
-    found = _choice(root.read(file) or "")
-    return found.chosen if found else ""
+    choice = _choice(root.read(file) or "")
+    return choice.chosen if choice else ""
 
 
 def _choice(text: str) -> Choice | None:
@@ -173,29 +173,29 @@ def _choice(text: str) -> Choice | None:
 
 def backends(text: str) -> Backends | None:
     """Parse backends such as "generic [movnti=12.3]"; None if it is no such list."""
-    words = [found for word in text.split() if (found := BACKEND.fullmatch(word))]
-    listed = [word for word in words if word[2] != FASTEST]
-    serving = [word[2] for word in listed if word[1]]
+    words = [match for word in text.split() if (match := BACKEND.fullmatch(word))]
+    entries = [word for word in words if word[2] != FASTEST]
+    serving = [word[2] for word in entries if word[1]]
     if len(serving) != 1:
         return None
     return Backends(
-        chosen=serving[0] if len(listed) < len(words) else FASTEST,
-        choices=[FASTEST, *(word[2] for word in listed)],
+        chosen=serving[0] if len(entries) < len(words) else FASTEST,
+        choices=[FASTEST, *(word[2] for word in entries)],
         serving=serving[0],
-        gb_per_s={word[2]: float(word[3]) for word in listed if word[3]},
+        gb_per_s={word[2]: float(word[3]) for word in entries if word[3]},
     )
 
 
 def hooks(text: str) -> list[Hook]:
     """Return the hooks in the text of a path's file."""
-    found = ((name, int(errno), why) for errno, name, why in HOOK.findall(text))
-    return [Hook(*one, attached=one[1] == 0) for one in found]
+    entries = ((name, int(errno), why) for errno, name, why in HOOK.findall(text))
+    return [Hook(*one, attached=one[1] == 0) for one in entries]
 
 
 def _parameters(root: Root) -> dict[str, int]:
-    found = {}
+    parameters = {}
     for name in root.names(PARAMETERS):
         text = root.read(f"{PARAMETERS}/{name}") or ""
         if root.is_writable(f"{PARAMETERS}/{name}") and text.isdecimal():
-            found[name] = int(text)
-    return found
+            parameters[name] = int(text)
+    return parameters

@@ -98,8 +98,8 @@ class Table:
 
 def _prototype(returns: str, *takes: str) -> str:
     """Return a prototype as BTF has it."""
-    said = f"{returns} ({', '.join(takes)})"
-    return said.replace("unsigned long", "long unsigned int")
+    prototype = f"{returns} ({', '.join(takes)})"
+    return prototype.replace("unsigned long", "long unsigned int")
 
 
 def version(release: str) -> tuple[int, ...]:
@@ -117,11 +117,11 @@ def series(release: str) -> str:
     return ".".join(map(str, version(release)))
 
 
-def kernels(what: str) -> tuple[str, ...]:
+def kernels(name: str) -> tuple[str, ...]:
     """Return a line of kernels.mk."""
     text = KERNELS.read_text(encoding="ascii")
-    found = re.findall(rf"^{re.escape(what)} := (.*)$", text, re.MULTILINE)
-    return tuple(word for line in found for word in line.split())
+    lines = re.findall(rf"^{re.escape(name)} := (.*)$", text, re.MULTILINE)
+    return tuple(word for line in lines for word in line.split())
 
 
 def read(machine: str) -> Table:
@@ -130,13 +130,17 @@ def read(machine: str) -> Table:
     arch = arch if arch in ARCHITECTURES.values() else "x86_64"
     oldest, newest = kernels(f"range-{arch}")
     table = Table((oldest, newest), tested=kernels(f"tested-{arch}"))
-    others = [f"CONFIG_{one.upper()}" for one in ARCHITECTURES.values() if one != arch]
-    other = False
-    for found in STATEMENT.finditer(COMMENT.sub("", PATHS.read_text("ascii"))):
-        if found["directive"]:
+    foreign_options = [
+        f"CONFIG_{one.upper()}" for one in ARCHITECTURES.values() if one != arch
+    ]
+    is_foreign = False
+    for statement in STATEMENT.finditer(COMMENT.sub("", PATHS.read_text("ascii"))):
+        if statement["directive"]:
             # of what a kernel has, all cases count; of an architecture, its own
-            other = found["condition"] in others
-        elif not other:
-            words = [" ".join(w.split()).strip('"') for w in found["words"].split(",")]
-            table.add(found["kind"], words)
+            is_foreign = statement["condition"] in foreign_options
+        elif not is_foreign:
+            words = [
+                " ".join(w.split()).strip('"') for w in statement["words"].split(",")
+            ]
+            table.add(statement["kind"], words)
     return table

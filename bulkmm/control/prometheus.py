@@ -34,32 +34,32 @@ GIGA = 1e9
 Sample = tuple[str, float, dict[str, str]]  # of a metric: value, labels
 
 
-def text(held: Status) -> str:
+def text(status: Status) -> str:
     """Return the module's metrics, or the one that it is not loaded."""
-    found: dict[str, list[str]] = {}
-    for name, value, labels in _samples(asdict(held)):
+    metrics: dict[str, list[str]] = {}
+    for name, value, labels in _samples(asdict(status)):
         kind, about = METRICS.get(name, ("counter", "A counter of this path alone."))
         head = [f"# HELP bulkmm_{name} {about}", f"# TYPE bulkmm_{name} {kind}"]
-        said = ",".join(f'{label}="{_escape(v)}"' for label, v in labels.items())
-        line = f"bulkmm_{name}{{{said}}}" if said else f"bulkmm_{name}"
-        found.setdefault(name, head).append(f"{line} {+value!r}")
-    return "\n".join(line for lines in found.values() for line in lines) + "\n"
+        pairs = ",".join(f'{label}="{_escape(v)}"' for label, v in labels.items())
+        line = f"bulkmm_{name}{{{pairs}}}" if pairs else f"bulkmm_{name}"
+        metrics.setdefault(name, head).append(f"{line} {+value!r}")
+    return "\n".join(line for lines in metrics.values() for line in lines) + "\n"
 
 
 def _escape(value: str) -> str:
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-def _samples(held: dict[str, Any]) -> Iterator[Sample]:
-    kernel = held["kernel"]
-    yield "loaded", held["loaded"], {}
+def _samples(status: dict[str, Any]) -> Iterator[Sample]:
+    kernel = status["kernel"]
+    yield "loaded", status["loaded"], {}
     labels = {"case": kernel["zeroing"], "kernel": kernel["release"]}
     yield "zeroing_info", 1, labels
-    if held["loaded"]:
-        yield "info", 1, {"version": held["version"]}
-    for name, value in held["parameters"].items():
+    if status["loaded"]:
+        yield "info", 1, {"version": status["version"]}
+    for name, value in status["parameters"].items():
         yield "parameter", value, {"parameter": name}
-    for path in held["paths"]:
+    for path in status["paths"]:
         for name, value, labels in _of_path(path):
             yield name, value, {"path": path["name"], **labels}
 
@@ -76,11 +76,11 @@ def _of_path(path: dict[str, Any]) -> Iterator[Sample]:
             yield EVERYWHERE.get(name, f"{path['name']}_{name}_total"), count, {}
     for reason, count in path["fallbacks"].items():
         yield "fallbacks_total", count, {"reason": reason}
-    for operation, one in path["backends"].items():
-        for name in one["choices"][1:]:
+    for operation, backends in path["backends"].items():
+        for name in backends["choices"][1:]:
             labels = {"operation": operation, "backend": name}
-            yield "backend", name == one["serving"], labels
-        for name, rate in one["gb_per_s"].items():
+            yield "backend", name == backends["serving"], labels
+        for name, rate in backends["gb_per_s"].items():
             labels = {"operation": operation, "backend": name}
             yield "backend_bytes_per_second", rate * GIGA, labels
     for name, value in path["settings"].items():

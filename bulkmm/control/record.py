@@ -78,6 +78,6 @@ def schema() -> dict[str, Any]:
     for name in FROM:
         import_module(f"bulkmm.{name}")
     kinds = Record.__subclasses__()
-    found, parts = schema_components(kinds, ref_template="#/$defs/{name}")
+    schemas, parts = schema_components(kinds, ref_template="#/$defs/{name}")
     draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "oneOf": list(found), "$defs": parts}
+    return {"$schema": draft, "oneOf": list(schemas), "$defs": parts}

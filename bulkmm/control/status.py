@@ -51,13 +51,13 @@ def status(args: argparse.Namespace) -> int:
 
         from bulkmm.control import record
 
-        said, code = json.dumps(record.schema(), indent=1) + "\n", Exit.OK
+        output, code = json.dumps(record.schema(), indent=1) + "\n", Exit.OK
     else:
-        said, code = _status(args)
+        output, code = _status(args)
     if args.output:
-        files.write(args.output, said, "the status")
+        files.write(args.output, output, "the status")
     else:
-        print(said, end="")
+        print(output, end="")
     return code
 
 
@@ -66,18 +66,18 @@ def _status(args: argparse.Namespace) -> tuple[str, Exit]:
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
     form = "json" if args.json else args.format or "text"
-    found = document(root, args.path)
+    state = document(root, args.path)
     if form == "prometheus":
         from bulkmm.control import prometheus
 
-        said = prometheus.text(found)
+        output = prometheus.text(state)
     elif form == "json":
-        said = found.json() + "\n"
+        output = state.json() + "\n"
     else:
-        said = "\n".join(lines(found, detailed=bool(args.path))) + "\n"
+        output = "\n".join(lines(state, detailed=bool(args.path))) + "\n"
     # Unloaded is a metric too: the collector needs it, and cron no failure.
-    fine = form == "prometheus" or found.loaded
-    return said, Exit.OK if fine else Exit.VERDICT
+    fine = form == "prometheus" or state.loaded
+    return output, Exit.OK if fine else Exit.VERDICT
 
 
 def document(root: Root, wanted: list[str]) -> Status:
@@ -96,7 +96,7 @@ def document(root: Root, wanted: list[str]) -> Status:
     )
 
 
-def known(
+def read_modes(
     root: Root, module: Module | None, wanted: Iterable[str]
 ) -> dict[str, list[str]]:
     """Return the modes of all paths, loaded or not; reject unknown names."""
@@ -110,36 +110,38 @@ def known(
 
 def select(root: Root, module: Module | None, wanted: list[str]) -> list[KernelPath]:
     """Return the loaded paths of these names, or all; reject unknown names."""
-    known(root, module, wanted)
-    held = {path.name: path for path in module.paths} if module else {}
-    return [held[name] for name in wanted or held if name in held]
+    read_modes(root, module, wanted)
+    paths = {path.name: path for path in module.paths} if module else {}
+    return [paths[name] for name in wanted or paths if name in paths]
 
 
-def lines(found: Status, *, detailed: bool) -> list[str]:
+def lines(state: Status, *, detailed: bool) -> list[str]:
     """Return the status as text."""
-    kernel = found.kernel
-    if not found.loaded:
+    kernel = state.kernel
+    if not state.loaded:
         return [f"kernel {kernel.release}: {modules.NOT_LOADED}", kernel.says]
-    rows = [_row(path) for path in found.paths]
-    said = [f"bulkmm {found.version} on {kernel.release}"]
-    said += ["", *text.columns([HEADINGS, *rows]), ""]
-    for path in found.paths if detailed else ():
-        said += _details(path)
-    return [*said, kernel.says]
+    rows = [_row(path) for path in state.paths]
+    output = [f"bulkmm {state.version} on {kernel.release}"]
+    output += ["", *text.columns([HEADINGS, *rows]), ""]
+    for path in state.paths if detailed else ():
+        output += _details(path)
+    return [*output, kernel.says]
 
 
 def _row(path: KernelPath) -> tuple[str, ...]:
-    hits, served = path.counters.get("hits", 0), path.counters.get("bytes", 0)
-    spent = path.counters.get("ns")
-    left = [f"{reason} {count}" for reason, count in path.fallbacks.items() if count]
+    hits, nbytes = path.counters.get("hits", 0), path.counters.get("bytes", 0)
+    ns = path.counters.get("ns")
+    fallbacks = [
+        f"{reason} {count}" for reason, count in path.fallbacks.items() if count
+    ]
     return (
         path.name,
         path.mode,
         hook_state(path),
         str(hits),
-        text.size(served) if hits else "",
-        text.duration(spent / hits) if hits and spent is not None else "",
-        ", ".join(left),
+        text.size(nbytes) if hits else "",
+        text.duration(ns / hits) if hits and ns is not None else "",
+        ", ".join(fallbacks),
     )
 
 
@@ -166,9 +168,9 @@ def _details(path: KernelPath) -> list[str]:
     return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
 
 
-def _marked(words: list[str], chosen: str) -> str:
+def _marked(words: list[str], current: str) -> str:
     """Return a choice in sysfs's form."""
-    return " ".join(f"[{w}]" if w == chosen else w for w in words)
+    return " ".join(f"[{w}]" if w == current else w for w in words)
 
 
 def _rated(backends: Backends) -> str:
@@ -177,5 +179,5 @@ def _rated(backends: Backends) -> str:
         name: f"{name}={backends.gb_per_s[name]}" if name in backends.gb_per_s else name
         for name in backends.choices[1:]
     }
-    said = _marked([*rated.values()], rated[backends.serving])
-    return said if backends.chosen == modules.FASTEST else f"{said} (forced)"
+    words = _marked([*rated.values()], rated[backends.serving])
+    return words if backends.chosen == modules.FASTEST else f"{words} (forced)"

@@ -15,7 +15,7 @@ CLONE = re.compile(r"\.(?:isra|constprop|part)\.\d+")
 # such cannot share a function; callbacks can.
 FLAGS = re.compile(r"\S+ \(\d+\)(?P<flags>[ A-Z]*)")
 DIRECT = re.compile(r"direct-->(\S+)(?: \[(\w+)\])?")
-OURS = "bulkmm"  # the module that contains our trampolines
+MODULE = "bulkmm"  # the module that contains our trampolines
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Symbol:
         return "the kernel has no such function (renamed, or inlined)"
 
     @property
-    def refused(self) -> str | None:
+    def refusal(self) -> str | None:
         """Return why the function cannot be hooked, if so."""
         if self.absent:
             return self.absent
@@ -67,45 +67,45 @@ class Symbol:
 
 def look_up(root: Root, names: Iterable[str]) -> dict[str, Symbol]:
     """Return what is known of some functions."""
-    found = {name: Symbol(name) for name in names}
-    _names(root.lines(KALLSYMS), found)
+    symbols = {name: Symbol(name) for name in names}
+    _names(root.lines(KALLSYMS), symbols)
     if place := tracefs.place(root):
-        _traceable(root.lines(f"{place}/available_filter_functions"), found)
-        _taken(root.lines(f"{place}/enabled_functions"), found)
-    return found
+        _traceable(root.lines(f"{place}/available_filter_functions"), symbols)
+        _read_hooks(root.lines(f"{place}/enabled_functions"), symbols)
+    return symbols
 
 
-def _names(lines: list[str], found: dict[str, Symbol]) -> None:
+def _names(lines: list[str], symbols: dict[str, Symbol]) -> None:
     for line in lines:
         _, kind, name, *module = line.split()
         if module or kind not in FUNCTION:
             continue
-        if name in found:
-            found[name].count = (found[name].count or 0) + 1
+        if name in symbols:
+            symbols[name].count = (symbols[name].count or 0) + 1
             continue
         base, dot, _ = name.partition(".")
-        if dot and base in found and CLONE.search(name):
-            found[base].clones.append(name)
+        if dot and base in symbols and CLONE.search(name):
+            symbols[base].clones.append(name)
     if not lines:
-        for symbol in found.values():
+        for symbol in symbols.values():
             symbol.count = None
 
 
-def _traceable(lines: list[str], found: dict[str, Symbol]) -> None:
+def _traceable(lines: list[str], symbols: dict[str, Symbol]) -> None:
     names = {line.partition(" ")[0] for line in lines}
-    for symbol in found.values() if lines else ():
+    for symbol in symbols.values() if lines else ():
         symbol.traceable = symbol.name in names
 
 
-def _taken(lines: list[str], found: dict[str, Symbol]) -> None:
+def _read_hooks(lines: list[str], symbols: dict[str, Symbol]) -> None:
     """Read who hooks what: a line per function, its trampolines on the lines after."""
     symbol = None
     for line in lines:
         if not line[:1].isspace():
-            symbol = found.get(line.partition(" ")[0])
+            symbol = symbols.get(line.partition(" ")[0])
             flags = FLAGS.match(line)
             if symbol and flags and "I" in flags["flags"]:
                 symbol.taken_by = "a live patch"
         if symbol and (direct := DIRECT.search(line)):
-            ours = direct[2] == OURS
-            symbol.taken_by = None if ours else f"the direct trampoline {direct[1]}"
+            is_ours = direct[2] == MODULE
+            symbol.taken_by = None if is_ours else f"the direct trampoline {direct[1]}"

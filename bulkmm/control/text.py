@@ -8,12 +8,12 @@ BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 def columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     """Return rows of words as lines with columns of minimal width."""
-    held = list(rows)
-    widths = [max(map(len, column)) for column in zip(*held, strict=True)]
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         indent
         + "  ".join(w.ljust(n) for w, n in zip(row, widths, strict=True)).rstrip()
-        for row in held
+        for row in table
     ]
 
 

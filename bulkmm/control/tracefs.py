@@ -18,7 +18,7 @@ from bulkmm.ending import Interruptible, undisturbed
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 MOUNT = f"mount -t tracefs tracefs {PLACES[0]}"
 PROBES, SYNTHETIC = "kprobe_events", "synthetic_events"
-OWN = re.compile(r"\bbulkmm_[a-z]+_(\d+)_(\d+)\b")
+NAME = re.compile(r"\bbulkmm_[a-z]+_(\d+)_(\d+)\b")
 STARTED = 19  # field of /proc/PID/stat after the name: when the process started
 # of the initial PID namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h)
 OUTSIDE = "pid:[4026531836]"
@@ -26,9 +26,9 @@ OUTSIDE = "pid:[4026531836]"
 
 def place(root: Root) -> str | None:
     """Return where tracefs is mounted."""
-    for one in PLACES:
-        if "trace" in root.names(one):  # which only root can see, as a rule
-            return one
+    for path in PLACES:
+        if "trace" in root.names(path):  # which only root can see, as a rule
+            return path
     return None
 
 
@@ -39,9 +39,9 @@ def in_container(root: Root) -> bool:
     return False
 
 
-def own(what: str) -> str:
+def own(kind: str) -> str:
     """Return the name of what this process has there."""
-    return f"bulkmm_{what}_{os.getpid()}_{_started(os.getpid())}"
+    return f"bulkmm_{kind}_{os.getpid()}_{_started(os.getpid())}"
 
 
 def _started(pid: int) -> str:
@@ -53,7 +53,7 @@ def _started(pid: int) -> str:
 
 
 @contextmanager
-def owned(home: Root, what: str) -> Iterator[tuple[str, Interruptible]]:
+def owned(home: Root, kind: str) -> Iterator[tuple[str, Interruptible]]:
     """Have an instance; yield its name, and what opens a part of the block to signals.
 
     All that bears the name is removed, however the block ends; where others use it,
@@ -61,7 +61,7 @@ def owned(home: Root, what: str) -> Iterator[tuple[str, Interruptible]]:
     """
     for name in sweep(home):
         sys.stderr.write(f"bulkmm: removed what {name} left behind in tracefs\n")
-    name = own(what)
+    name = own(kind)
     with undisturbed() as interruptible:
         try:
             home.at(f"instances/{name}").mkdir()
@@ -79,10 +79,10 @@ def sweep(home: Root) -> list[str]:
         return []
     with undisturbed():
         texts = home.names("instances") + home.lines(PROBES) + home.lines(SYNTHETIC)
-        left = {m[0]: m for m in OWN.finditer("\n".join(texts))}
+        leftovers = {m[0]: m for m in NAME.finditer("\n".join(texts))}
         removed = []
-        for name, found in left.items():
-            if _started(int(found[1])) != found[2]:
+        for name, match in leftovers.items():
+            if _started(int(match[1])) != match[2]:
                 with suppress(OSError):
                     remove(home, name)
                     removed.append(name)

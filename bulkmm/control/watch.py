@@ -78,11 +78,11 @@ def latency(times: list[int]) -> Latency:
 
 def by_path(lines: str) -> dict[str, list[int]]:
     """Return the times in lines of a trace, by path; paths name the events."""
-    found: dict[str, list[int]] = {}
+    paths: dict[str, list[int]] = {}
     for line in lines.splitlines():
         if event := EVENT.search(line):
-            found.setdefault(event[1], []).append(int(event[2]))
-    return found
+            paths.setdefault(event[1], []).append(int(event[2]))
+    return paths
 
 
 @dataclass
@@ -96,8 +96,8 @@ class Trace:
         """Return the latencies since the last read, by path."""
         read = self.pipe.readall() or b""  # None: nothing to read now
         whole, _, self.rest = (self.rest + read).rpartition(b"\n")
-        found = by_path(whole.decode(errors="replace"))
-        return {name: latency(times) for name, times in found.items()}
+        paths = by_path(whole.decode(errors="replace"))
+        return {name: latency(times) for name, times in paths.items()}
 
 
 @contextmanager
@@ -107,15 +107,15 @@ def traced(root: Root) -> Iterator[Trace]:
     if place is None:
         raise BulkmmError(f"--trace needs tracefs, as root: {tracefs.MOUNT}")
     home = Root(root.at(place))
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            name, interruptible = held.enter_context(tracefs.owned(home, "watch"))
+            name, interruptible = stack.enter_context(tracefs.owned(home, "watch"))
             instance = Root(home.at(f"instances/{name}"))
             instance.write("buffer_size_kb", BUFFER_KIB)
             instance.write("events/bulkmm/enable", "1")
             pipe = os.open(instance.at("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
             # closed before the instance is removed, which could not be otherwise
-            reader = held.enter_context(FileIO(pipe))
+            reader = stack.enter_context(FileIO(pipe))
         except OSError as error:
             message = f"--trace: {error.filename}: {error.strerror}"
             raise BulkmmError(message) from error
@@ -130,13 +130,13 @@ def rates(
     if _reloaded(before, now):
         before = replace(before, counters={}, fallbacks={})
     hits = _moved(before.counters, now.counters, "hits")
-    spent = _moved(before.counters, now.counters, "ns")
+    ns = _moved(before.counters, now.counters, "ns")
     return Rates(
         name=now.name,
         mode=now.mode,
         requests_per_s=hits / seconds,
         bytes_per_s=_moved(before.counters, now.counters, "bytes") / seconds,
-        mean_ns=spent / hits if hits and "ns" in now.counters else None,
+        mean_ns=ns / hits if hits and "ns" in now.counters else None,
         inflight=now.counters.get(INFLIGHT, 0),
         fallbacks_per_s={
             reason: _moved(before.fallbacks, now.fallbacks, reason) / seconds
@@ -161,9 +161,9 @@ def samples(
 ) -> Iterator[Sample]:
     """Yield a sample after each interval."""
     before, then = _look(root, args.path), time.monotonic()
-    seen = 0
-    while args.count is None or seen < args.count:
-        seen += 1
+    count = 0
+    while args.count is None or count < args.count:
+        count += 1
         time.sleep(max(0.0, then + args.interval - time.monotonic()))
         now, at = _look(root, args.path), time.monotonic()
         times = trace.read() if trace else {}
@@ -190,7 +190,7 @@ def watch(args: argparse.Namespace) -> int:
     with traced(root) if args.trace else nullcontext() as trace:
         try:
             for sample in samples(root, args, trace):
-                print(shown(sample, args), flush=True)
+                print(render_sample(sample, args), flush=True)
                 if streams.unread():
                     break
         except KeyboardInterrupt:
@@ -199,7 +199,7 @@ def watch(args: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def shown(sample: Sample, args: argparse.Namespace) -> str:
+def render_sample(sample: Sample, args: argparse.Namespace) -> str:
     """Return a sample: JSON, a table that fills a terminal, or lines elsewhere."""
     if args.json:
         return sample.json(None)
@@ -210,10 +210,10 @@ def shown(sample: Sample, args: argparse.Namespace) -> str:
 
 def cells(path: Rates) -> dict[str, str]:
     """Return the cells of a path's row by heading; empty: nothing to show."""
-    seen = path.latency
+    summary = path.latency
     times = (
         path.mean_ns,
-        *((seen.median_ns, seen.p99_ns, seen.max_ns) if seen else ()),
+        *((summary.median_ns, summary.p99_ns, summary.max_ns) if summary else ()),
     )
     return {
         "mode": path.mode,
@@ -234,11 +234,11 @@ def cells(path: Rates) -> dict[str, str]:
 def lines(sample: Sample) -> list[str]:
     """Return a line for each path."""
     clock = time.strftime("%H:%M:%S")
-    said = []
+    output = []
     for path in sample.paths:
-        shown = (f"{name} {cell}" for name, cell in cells(path).items() if cell)
-        said.append(f"{clock} {path.name} {', '.join(shown)}")
-    return said
+        fields = (f"{name} {cell}" for name, cell in cells(path).items() if cell)
+        output.append(f"{clock} {path.name} {', '.join(fields)}")
+    return output
 
 
 def table(sample: Sample, *, traced: bool) -> list[str]:
