@@ -19,7 +19,7 @@ def shown(
 ) -> Iterator[Callable[[int, int], None]]:
     """Show a bar; yield what moves it, given what is done and all that is to do."""
     if not sys.stderr.isatty():  # nor is rich needed, which not every system has
-        yield lambda _done, _total: None
+        yield lambda _completed, _total: None
         return
     from rich import progress as bars
     from rich.console import Console
@@ -28,4 +28,6 @@ def shown(
     usual = (*bars.Progress.get_default_columns()[:2], *(columns or count))
     with bars.Progress(*usual, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text.replace("[", "\\["), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda completed, total: bar.update(
+            task, completed=completed, total=total
+        )

@@ -32,23 +32,23 @@ class Parser(argparse.ArgumentParser):
         """Suggest the closest word, if any."""
         if action.choices is not None and value not in action.choices:
             spoken = action.option_strings or [str(action.metavar or action.dest)]
-            what = "command" if action.dest == "command" else spoken[-1]
-            self.error(str(unknown(what, str(value), map(str, action.choices))))
+            kind = "command" if action.dest == "command" else spoken[-1]
+            self.error(str(unknown(kind, str(value), map(str, action.choices))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
         """Reject an unknown option here, where the known ones are."""
         if self.prog == "bulkmm compare" and "--" in args:
             at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
-        found, rest = super().parse_known_args(args, namespace)
-        known = [word for one in self._actions for word in one.option_strings]
+        namespace, rest = super().parse_known_args(args, namespace)
+        flags = [word for one in self._actions for word in one.option_strings]
         for word in rest:
             if len(word) > 1 and word.startswith("-"):
-                self.error(str(unknown("option", word.partition("=")[0], known)))
-            apart = {*known} & {*args[: args.index(word)]} and not self._subparsers
+                self.error(str(unknown("option", word.partition("=")[0], flags)))
+            apart = {*flags} & {*args[: args.index(word)]} and not self._subparsers
             if apart and not word.startswith("-"):
                 self.error(f"unexpected {word}: give options before or after all words")
-        return found, rest
+        return namespace, rest
 
     def error(self, message: str) -> NoReturn:
         """Raise the command's error for bad arguments."""
@@ -66,9 +66,9 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     sub = top.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
-    known = any(command in commands for commands in PARTS.values())
+    is_command = any(command in commands for commands in PARTS.values())
     for module, commands in PARTS.items():
-        if not known or command in commands:
+        if not is_command or command in commands:
             part = import_module(module)
             if hasattr(part, "add_parser"):
                 part.add_parser(sub)
@@ -82,12 +82,12 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
     streams.replace()
-    asked = argparse.Namespace(argv=words)  # and what was parsed so far
+    args = argparse.Namespace(argv=words)  # and what was parsed so far
     try:
-        code = _run(words, asked)
+        code = _run(words, args)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the last resort
-        return _report(error, words, asked)
+        return _report(error, words, args)
     return code
 
 
@@ -98,12 +98,12 @@ def _heed_signals() -> None:
     would seem to succeed, and to wait for one would fail.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(one) is signal.SIG_DFL:
-            signal.signal(one, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
-def _run(words: list[str], asked: argparse.Namespace) -> int:
+def _run(words: list[str], args: argparse.Namespace) -> int:
     if not words:
         parser().print_help()
         return Exit.OK
@@ -113,20 +113,20 @@ def _run(words: list[str], asked: argparse.Namespace) -> int:
         print(f"bulkmm {metadata.version('bulkmm')}")
         return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
-    parser(command).parse_args(words, asked)
-    module, _, name = asked.run.partition(":")
-    code: int = getattr(import_module(module), name)(asked)
+    parser(command).parse_args(words, args)
+    module, _, name = args.run.partition(":")
+    code: int = getattr(import_module(module), name)(args)
     return code
 
 
-def _report(error: BaseException, words: list[str], asked: argparse.Namespace) -> int:
+def _report(error: BaseException, words: list[str], args: argparse.Namespace) -> int:
     """Print the error in one line, as JSON too if requested."""
     message, code = _explain(error)
     if not message:  # --help and --version end like this
         return code
-    ours = words[: words.index("--")] if "--" in words else words
+    own_words = words[: words.index("--")] if "--" in words else words
     sys.stderr.write(f"bulkmm: {message}\n")
-    if getattr(asked, "json", None) is True or "--json" in ours:
+    if getattr(args, "json", None) is True or "--json" in own_words:
         from bulkmm.control.record import Error, Failure
 
         with suppress(OSError):  # a full device has been reported
@@ -155,9 +155,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "out of memory", Exit.ENVIRONMENT
     if os.environ.get("BULKMM_TRACEBACK"):
         raise error
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     return (
-        f"internal error: {type(error).__name__}: {said} "
+        f"internal error: {type(error).__name__}: {message} "
         "(please report it; BULKMM_TRACEBACK=1 shows where)"
     ), Exit.INTERNAL
 

@@ -17,16 +17,16 @@ def end_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-class _Heard:
+class _Gate:
     """A handler that raises only where it may, and once."""
 
     def __init__(self) -> None:
-        self.came: list[int] = []
+        self.numbers: list[int] = []
         self.open = self.raised = False
 
     def __call__(self, number: int, _frame: object) -> None:
         """Handle a signal."""
-        self.came.append(number)
+        self.numbers.append(number)
         if self.open and not self.raised:
             self.raised = True
             raise KeyboardInterrupt
@@ -36,8 +36,8 @@ class _Heard:
         """Let a signal interrupt the block, also one that came before."""
         self.open = True
         try:
-            if self.came:
-                self(self.came[0], None)
+            if self.numbers:
+                self(self.numbers[0], None)
             yield
         finally:
             self.open = False
@@ -50,18 +50,18 @@ def undisturbed() -> Iterator[Interruptible]:
     Yield what opens a part of the block to them. The first that comes there interrupts
     it; those after it are dropped, so that what it makes necessary is done in peace.
     """
-    heard = _Heard()
-    usual = {one: signal.getsignal(one) for one in SIGNALS}
+    gate = _Gate()
+    usual = {number: signal.getsignal(number) for number in SIGNALS}
     try:
-        for one, handler in usual.items():
+        for number, handler in usual.items():
             if handler is not signal.SIG_IGN:
                 # not by a mask: other threads would hear them, and children inherit it
-                signal.signal(one, heard)
-        yield heard.interruptible
+                signal.signal(number, gate)
+        yield gate.interruptible
     finally:
-        for one, handler in usual.items():
-            signal.signal(one, handler)
-            if heard.raised and isinstance(handler, _Heard):
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+            if gate.raised and isinstance(handler, _Gate):
                 handler.raised = True
-        if heard.came and not heard.raised:
-            signal.raise_signal(heard.came[0])
+        if gate.numbers and not gate.raised:
+            signal.raise_signal(gate.numbers[0])

@@ -29,15 +29,15 @@ class UsageError(BulkmmError):
     exit = Exit.USAGE
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+def unknown(kind: str, name: str, choices: Iterable[str]) -> UsageError:
     """Return the error for an unknown word, suggesting the closest known one."""
     from difflib import get_close_matches
 
-    names = list(known)
+    names = list(choices)
     close = get_close_matches(name, names, n=1)
-    listed = f"there are {', '.join(names) or 'none'}"
-    told = f"did you mean {close[0]}?" if close else listed
-    return UsageError(f"unknown {what} {name}: {told}")
+    listing = f"there are {', '.join(names) or 'none'}"
+    hint = f"did you mean {close[0]}?" if close else listing
+    return UsageError(f"unknown {kind} {name}: {hint}")
 
 
 class GuestError(BulkmmError):

@@ -33,8 +33,8 @@ def where(document: Document) -> str:
 def kernel(document: Document) -> str:
     """Return the release whose code was measured: the guest's, if any."""
     machine = document.machine
-    known = machine.get("guest", {}).get("kernel") or machine.get("kernel")
-    return str(known or "unknown")
+    release = machine.get("guest", {}).get("kernel") or machine.get("kernel")
+    return str(release or "unknown")
 
 
 def cpu_name(document: Document) -> str:
@@ -103,24 +103,24 @@ def warnings(document: Document) -> list[str]:
     """Return what weakens figures that were just measured, each with its remedy."""
     if where(document) != "native":
         return []
-    run, found = document.run, []
+    run, lines = document.run, []
     cpus = document.machine.get("cpu", {}).get("cores") or 1
     load, steal = run.get("load", (0, 0))[0], run.get("steal", 0)
     if load > cpus / 2:
-        found.append(f"load {load} on {cpus} CPUs: close what uses the CPU")
+        lines.append(f"load {load} on {cpus} CPUs: close what uses the CPU")
     if steal > STEAL:
-        found.append(
+        lines.append(
             f"{steal:.0%} of the CPU time stolen: choose a quieter host or hour"
         )
     few = run.get("processes", INTERVAL_LEAST)
     if few < INTERVAL_LEAST:
         more = f"{INTERVAL_LEAST} needed for an interval and to prove anything"
-        found.append(f"n = {few}, {more}: --processes {INTERVAL_LEAST}")
+        lines.append(f"n = {few}, {more}: --processes {INTERVAL_LEAST}")
     if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
         many = len(document.printed().ratios)
         remedy = "close what uses the CPU and run it again"
-        found.append(f"{shaky} of {many} ratios are unstable (!): {remedy}")
-    return found
+        lines.append(f"{shaky} of {many} ratios are unstable (!): {remedy}")
+    return lines
 
 
 def facts(document: Document) -> dict[str, str]:
@@ -153,7 +153,7 @@ def facts(document: Document) -> dict[str, str]:
     return {what: str(fact) for what, fact in facts.items() if fact not in (None, "")}
 
 
-def _entries(what: str, held: object) -> dict[str, Any]:
+def _entries(prefix: str, fields: object) -> dict[str, Any]:
     """Return the entries of an object with prefixed names."""
-    items = held.items() if isinstance(held, dict) else ()
-    return {f"{what} {name}": value for name, value in items}
+    items = fields.items() if isinstance(fields, dict) else ()
+    return {f"{prefix} {name}": value for name, value in items}

@@ -12,8 +12,8 @@ from bulkmm.errors import BulkmmError
 FOREIGN = "surrogateescape"  # bytes that are not ours to understand stay as they are
 
 
-def write(file: Path, text: str, what: str) -> None:
-    """Write a file atomically; ``what`` names it in errors.
+def write(file: Path, text: str, label: str) -> None:
+    """Write a file atomically; ``label`` names it in errors.
 
     A link stays: its target is replaced. A pipe or a device is written to.
     """
@@ -23,15 +23,15 @@ def write(file: Path, text: str, what: str) -> None:
         else:
             _replace(_real(file), text)
     except OSError as error:
-        raise _refusal(file, what, error.strerror) from error
+        raise _refusal(file, label, error.strerror) from error
 
 
 def _replace(file: Path, text: str) -> None:
     """Replace a file, which keeps its mode, by one of a name that nobody else has."""
     part = file.with_name(f".bulkmm-{os.urandom(8).hex()}.part")
     try:
-        with part.open("x", encoding="utf-8", errors=FOREIGN) as made:
-            made.write(text)
+        with part.open("x", encoding="utf-8", errors=FOREIGN) as stream:
+            stream.write(text)
         if file.exists():
             part.chmod(S_IMODE(file.stat().st_mode))
         part.replace(file)
@@ -42,25 +42,25 @@ def _replace(file: Path, text: str) -> None:
 def read_json(file: Path) -> dict[str, Any]:
     """Return a file's object; empty if the file is missing or corrupt."""
     try:
-        held = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def need_place(file: Path | None, what: str) -> None:
+def need_place(file: Path | None, label: str) -> None:
     """Reject a file that cannot be written, before all the work."""
     if file is None:
         return
     special = _is_special(file)
     place = file if special else _real(file).parent
     if file.is_dir():
-        raise _refusal(file, what, "it is a directory")
+        raise _refusal(file, label, "it is a directory")
     if not (special or place.is_dir()):
-        raise _refusal(file, what, "no such directory")
+        raise _refusal(file, label, "no such directory")
     rights = os.W_OK if special else os.W_OK | os.X_OK
     if not os.access(place, rights, effective_ids=True):
-        raise _refusal(file, what, f"no permission to write to {place}")
+        raise _refusal(file, label, f"no permission to write to {place}")
 
 
 def _is_special(file: Path) -> bool:
@@ -72,5 +72,5 @@ def _real(file: Path) -> Path:
     return Path(os.path.realpath(file))
 
 
-def _refusal(file: Path, what: str, why: str | None) -> BulkmmError:
-    return BulkmmError(f"{what} {file} cannot be written: {why}")
+def _refusal(file: Path, label: str, why: str | None) -> BulkmmError:
+    return BulkmmError(f"{label} {file} cannot be written: {why}")

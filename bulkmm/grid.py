@@ -38,12 +38,12 @@ def kind(scenario: str) -> str:
 
 def kinds(document: Document) -> dict[str, list[str]]:
     """Return the scenarios of each kind with many in a native document."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     if document.machine.get("accelerator", "native") != "native":
-        return found
+        return groups
     for scenario in document.scenarios:
-        found.setdefault(kind(scenario), []).append(scenario)
-    return {name: held for name, held in found.items() if len(held) >= MANY}
+        groups.setdefault(kind(scenario), []).append(scenario)
+    return {name: held for name, held in groups.items() if len(held) >= MANY}
 
 
 def of_kernel(document: Document) -> bool:
@@ -54,13 +54,13 @@ def of_kernel(document: Document) -> bool:
 def usual(document: Document) -> Document:
     """Return a document without single backends and kinds of limit."""
 
-    def kept(variant: str) -> bool:
+    def is_usual(variant: str) -> bool:
         return not split(variant)[2] or not variant.startswith((OURS, LIMIT))
 
     return replace(
         document,
-        results=[r for r in document.results if kept(r.variant)],
-        ratios=[r for r in document.ratios if kept(r.base) and kept(r.variant)],
+        results=[r for r in document.results if is_usual(r.variant)],
+        ratios=[r for r in document.ratios if is_usual(r.base) and is_usual(r.variant)],
     )
 
 
@@ -77,14 +77,16 @@ def picked(document: Document, scenario: str, variant: str) -> str:
 
 def grids(document: Document) -> Iterator[Sheet]:
     """Return GB/s of all variants of kinds with many scenarios, then ``by_size``."""
-    every = of_one_thread(document.results)
+    arms = of_one_thread(document.results)
     for name, scenarios in kinds(document).items():
-        results = [r for r in every if r.scenario in scenarios]
+        results = [r for r in arms if r.scenario in scenarios]
         variants = list(dict.fromkeys(r.variant for r in results))
-        shown = [v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}]
+        columns = [
+            v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}
+        ]
         cells = {(r.scenario, r.variant): rate(r) for r in results}
-        rows = [[s, *(cells.get((s, v), "") for v in shown)] for s in scenarios]
-        yield Sheet([f"{name}, GB/s", *shown], rows, shown)
+        rows = [[s, *(cells.get((s, v), "") for v in columns)] for s in scenarios]
+        yield Sheet([f"{name}, GB/s", *columns], rows, columns)
     yield from by_size(document)
 
 
@@ -95,21 +97,21 @@ def by_size(document: Document) -> Iterator[Sheet]:
     """
     arms, peers = document.arms, {r.scenario: r for r in best_peers(document)}
     for name, scenarios in kinds(document).items():
-        found: dict[str, dict[str, str]] = {}
+        rates: dict[str, dict[str, str]] = {}
         for scenario in scenarios:
             sized, ratio = SIZED.fullmatch(scenario), peers.get(scenario)
             if not sized or not ratio:
                 continue
-            same = "" if ratio.significant else " ~"
+            mark = "" if ratio.significant else " ~"
             pick = picked(document, scenario, ratio.variant)
-            said = [f"{rate(arms[scenario, ratio.variant])} {pick}".rstrip()]
-            said += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{same}"]
+            parts = [f"{rate(arms[scenario, ratio.variant])} {pick}".rstrip()]
+            parts += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{mark}"]
             if limit := arms.get((scenario, LIMIT)):
-                said += [f"limit {rate(limit)}"]
-            found.setdefault(sized[2], {})[sized[5] or ""] = "; ".join(said)
-        uses = list(dict.fromkeys(use for cells in found.values() for use in cells))
+                parts += [f"limit {rate(limit)}"]
+            rates.setdefault(sized[2], {})[sized[5] or ""] = "; ".join(parts)
+        uses = list(dict.fromkeys(use for cells in rates.values() for use in cells))
         heads = [USES.get(use, "cold") for use in uses]
-        rows = [[n, *(its.get(use, "") for use in uses)] for n, its in found.items()]
+        rows = [[n, *(its.get(use, "") for use in uses)] for n, its in rates.items()]
         if rows:
             yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
@@ -129,37 +131,37 @@ def best_peers(document: Document) -> list[Ratio]:
         return []
     arms = document.arms
     within = {s for scenarios in kinds(document).values() for s in scenarios}
-    known = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
+    ratios = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
     # The fastest base last, so that it overwrites the others.
-    known.sort(key=lambda r: -arms[r.scenario, r.base].median)
-    return list({(ratio.scenario, ratio.variant): ratio for ratio in known}.values())
+    ratios.sort(key=lambda r: -arms[r.scenario, r.base].median)
+    return list({(ratio.scenario, ratio.variant): ratio for ratio in ratios}.values())
 
 
 def _against_peer(ratio: Ratio) -> bool:
     _, threads, kind = split(ratio.variant)
-    ours = ratio.variant.startswith(OURS) and not (threads or kind)
+    is_ours = ratio.variant.startswith(OURS) and not (threads or kind)
     if sized := SIZED.fullmatch(ratio.scenario):
         call = "streaming" if sized[5] in (None, "misaligned") else "cached"
-        ours = ratio.variant == f"{OURS}-{call}"
-    return ours and not ratio.base.startswith((OURS, LIMIT))
+        is_ours = ratio.variant == f"{OURS}-{call}"
+    return is_ours and not ratio.base.startswith((OURS, LIMIT))
 
 
 def controls(document: Document) -> list[str]:
     """Return a line for each A/A control: how often chance looked like an effect."""
     lines = []
-    every = {"": document.scenarios} if of_kernel(document) else kinds(document)
-    for name, scenarios in every.items():
-        held = [
+    groups = {"": document.scenarios} if of_kernel(document) else kinds(document)
+    for name, scenarios in groups.items():
+        ratios = [
             r
             for r in document.ratios
             if r.scenario in scenarios and r.variant == r.base + AGAIN
         ]
-        if held:
-            low, high = (pick(r.ratio for r in held) for pick in (min, max))
-            equal = sum(not r.significant for r in held)
+        if ratios:
+            low, high = (pick(r.ratio for r in ratios) for pick in (min, max))
+            equal = sum(not r.significant for r in ratios)
             lines.append(
                 (f"{name}: " if name else "")
-                + f"A/A control {held[0].base} / {held[0].variant}: "
-                f"{equal} of {len(held)} ~, from {low:.2f} to {high:.2f}."
+                + f"A/A control {ratios[0].base} / {ratios[0].variant}: "
+                f"{equal} of {len(ratios)} ~, from {low:.2f} to {high:.2f}."
             )
     return lines

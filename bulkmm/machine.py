@@ -30,14 +30,14 @@ def _number(text: str | None) -> int | None:
 
 def _caches() -> dict[str, str]:
     """Return the size of each cache of CPU 0, such as ``{"L2": "512K"}``."""
-    found = {}
+    caches = {}
     for index in sorted(Path(CPU, "cpu0/cache").glob("index*")):
         level, kind = read(f"{index}/level"), read(f"{index}/type") or ""
         size = read(f"{index}/size")
         if level and size:
             letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
-            found[f"L{level}{letter}"] = size
-    return found
+            caches[f"L{level}{letter}"] = size
+    return caches
 
 
 def last_level_cache() -> int:
@@ -68,12 +68,12 @@ def _revision() -> str | None:
     command = ["git", "-C", str(Path(__file__).parent), "describe"]
     command += ["--always", "--dirty=+", "--exclude=*"]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, capture_output=True, text=True, timeout=5, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None
+    return result.stdout.strip() or None
 
 
 def _version(package: str) -> str | None:
@@ -96,8 +96,8 @@ def state() -> dict[str, float]:
 def disturbed(before: dict[str, float]) -> dict[str, Any]:
     """Return load before and after, and the share of CPU time stolen since."""
     after = state()
-    spent = after["ticks"] - before["ticks"]
-    stolen = (after["stolen"] - before["stolen"]) / spent if spent else 0
+    ticks = after["ticks"] - before["ticks"]
+    stolen = (after["stolen"] - before["stolen"]) / ticks if ticks else 0
     return {
         "load": [round(one["load"], 2) for one in (before, after)],
         "steal": round(stolen, 4),
@@ -129,8 +129,8 @@ def _cpu() -> dict[str, Any]:
 def cpu_name(cpu: dict[str, Any] | None = None) -> str:
     """Return a CPU's name in results/: vendor, family, model, stepping."""
     names = ("vendor", "family", "model_number", "stepping", "part")
-    held = _cpu() if cpu is None else cpu
-    return "-".join(str(held[name]) for name in names if held.get(name) is not None)
+    fields = _cpu() if cpu is None else cpu
+    return "-".join(str(fields[name]) for name in names if fields.get(name) is not None)
 
 
 def describe() -> dict[str, Any]:

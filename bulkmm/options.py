@@ -39,35 +39,35 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
     below it are called, if any. Indented lines follow: what it does, an example, more
     about it; and then its arguments (see take).
     """
-    groups, made = {"": sub}, {}
+    groups, parsers = {"": sub}, {}
     for block in re.split(r"\n\n+", commands.strip()):
         first, does, *lines = block.splitlines()
         words, run, *below = first.split(": ")
-        told = {"example": "", "usage": ""}
+        fields = {"example": "", "usage": ""}
         about = ""
         while lines and lines[0].startswith(" "):
             line = lines.pop(0).strip()
             name, _, value = line.partition(": ")
-            if name in told:
-                told[name] = value
+            if name in fields:
+                fields[name] = value
             else:
                 about += f"{line} "
         above, _, name = words.rpartition(" ")
-        example = f"example: bulkmm {words} {told['example']}".rstrip()
-        one = made[words] = groups[above].add_parser(
+        example = f"example: bulkmm {words} {fields['example']}".rstrip()
+        parser = parsers[words] = groups[above].add_parser(
             name,
             help=does.strip(),
             description=f"{fill(about, WIDTH)}\n\n{example}" if about else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        one.set_defaults(run=run and f"bulkmm.{run}")
-        one.usage = f"%(prog)s [-h] {told['usage']}" if told["usage"] else None
-        take(one, "\n".join(lines))
+        parser.set_defaults(run=run and f"bulkmm.{run}")
+        parser.usage = f"%(prog)s [-h] {fields['usage']}" if fields["usage"] else None
+        take(parser, "\n".join(lines))
         if below:
-            groups[words] = one.add_subparsers(
+            groups[words] = parser.add_subparsers(
                 dest="action", required=not run, metavar=below[0]
             )
-    return made
+    return parsers
 
 
 def take(
@@ -84,7 +84,7 @@ def take(
     in this range; ``N<1..>|auto``: or auto, which is 0. `` = VALUE``: the default.
     ``reads``: what reads values, by metavar.
     """
-    made = []
+    actions = []
     for entry in filter(None, re.split(r"\n(?! )", dedent(table).strip("\n"))):
         spec, text = re.split(r"  +", entry, maxsplit=1)
         spec, _, default = spec.partition(" = ")
@@ -112,8 +112,8 @@ def take(
         elif many:
             how["nargs"] = many
         names = flags or [name.strip("[") or value.lower()]
-        made.append(parser.add_argument(*names, **how))
-    return made
+        actions.append(parser.add_argument(*names, **how))
+    return actions
 
 
 def _read_as(value: str, flags: list[str], reads: Reads) -> tuple[str, Read]:

@@ -9,13 +9,13 @@ from bulkmm import facts, files
 from bulkmm.errors import Exit
 from bulkmm.results import Document
 
-WHAT = "the result file"
+LABEL = "the result file"
 
 
 def need_place(args: argparse.Namespace) -> None:
     """Reject files that cannot be written, before all the work."""
     for file in (args.output, getattr(args, "submit_file", None)):
-        files.need_place(file, WHAT)
+        files.need_place(file, LABEL)
 
 
 def finish(
@@ -33,15 +33,15 @@ def finish(
             show()
         sys.stdout.flush()
     finally:
-        for one in facts.warnings(document):
-            sys.stderr.write(f"bulkmm: warning: {one}\n")
+        for warning in facts.warnings(document):
+            sys.stderr.write(f"bulkmm: warning: {warning}\n")
         code = verdict(document)
         if args.output:
-            files.write(args.output, document.to_json(), WHAT)
+            files.write(args.output, document.to_json(), LABEL)
         if file := getattr(args, "submit_file", None):
             from bulkmm.bench import submit
 
-            files.write(file, submit.anonymous(document).to_json(), WHAT)
+            files.write(file, submit.anonymous(document).to_json(), LABEL)
     return code
 
 

@@ -99,11 +99,11 @@ class Check(Struct, forbid_unknown_fields=True):
     detail: str
 
 
-def _lines(held: Any) -> str:  # noqa: ANN401 - whatever JSON can say
+def _lines(member: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     """Return a member of a document: its rows without empty fields."""
-    if not isinstance(held, list):
-        return json.dumps(held, separators=(",", ":"))
-    full = [{k: v for k, v in row.items() if v not in ([], None)} for row in held]
+    if not isinstance(member, list):
+        return json.dumps(member, separators=(",", ":"))
+    full = [{k: v for k, v in row.items() if v not in ([], None)} for row in member]
     return "[\n" + ",\n".join(json.dumps(r, separators=(",", ":")) for r in full) + "]"
 
 
@@ -150,8 +150,8 @@ class Document(Struct):
     def verdict(self) -> str:
         """Return the verdict of its checks."""
         many = len(self.checks)
-        said = "FAILED" if self.failed else "passed"
-        return f"{said} {many - len(self.failed)} of {many}"
+        outcome = "FAILED" if self.failed else "passed"
+        return f"{outcome} {many - len(self.failed)} of {many}"
 
     def printed(self) -> Self:
         """Return the part that is printed: work if emulated, else times.
@@ -176,12 +176,12 @@ class Document(Struct):
     def read(cls, path: Path) -> Self:
         """Return the document in a file; raise an error that explains invalid ones."""
         try:
-            held = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            version = held.get("schema_version")
+            content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+            version = content.get("schema_version")
             if version not in (None, SCHEMA_VERSION):
                 raise BulkmmError(f"{path}: schema version {version} is not known")
-            msgspec.convert(held, File).check()
-            return msgspec.convert(held, cls)
+            msgspec.convert(content, File).check()
+            return msgspec.convert(content, cls)
         except (ValueError, RecursionError) as error:
             raise BulkmmError(f"{path}: not a bulkmm result: {error}") from error
 
@@ -235,18 +235,18 @@ class File(Struct, forbid_unknown_fields=True):
 
     def check(self) -> None:
         """Raise ValueError for rows that do not agree."""
-        seen = set()
-        for one in self.results:
-            key = one.scenario, one.variant, one.unit
+        keys = set()
+        for result in self.results:
+            key = result.scenario, result.variant, result.unit
             name = ", ".join(key[:2])
-            if len(one.raw) not in (0, len(one.samples)):
+            if len(result.raw) not in (0, len(result.samples)):
                 raise ValueError(f"{name}: raw needs a list of times for each sample")
-            if key in seen:
+            if key in keys:
                 raise ValueError(f"{name} is there twice")
-            seen.add(key)
+            keys.add(key)
         for ratio in self.ratios:
             for name in (ratio.base, ratio.variant):
-                if (ratio.scenario, name, ratio.unit) not in seen:
+                if (ratio.scenario, name, ratio.unit) not in keys:
                     raise ValueError(f"{ratio.scenario}, {name}: a ratio of no result")
 
 

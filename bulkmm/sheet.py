@@ -26,8 +26,8 @@ class Sheet:
         """Return it as lines of Markdown, followed by an empty line."""
         rule = ("--:" if name in self.numbers else "---" for name in self.headings)
         rows = (row if len(row) > 1 else [f"**{row[0]}**"] for row in self.rows)
-        first, *others = (f"| {' | '.join(row)} |" for row in (self.headings, *rows))
-        return [first, f"|{'|'.join(rule)}|", *others, ""]
+        first, *rest = (f"| {' | '.join(row)} |" for row in (self.headings, *rows))
+        return [first, f"|{'|'.join(rule)}|", *rest, ""]
 
     def print(self, console: Console | None = None) -> None:
         """Print it, as wide as the terminal or WIDTH."""
@@ -35,19 +35,19 @@ class Sheet:
         from rich.table import Table
         from rich.text import Text
 
-        shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
         for i, name in enumerate(self.headings):
             # A long variant name may be broken at hyphens.
             right = name in self.numbers
-            said = Text(name.replace("-", "-\n") if right and i else name)
+            heading = Text(name.replace("-", "-\n") if right and i else name)
             at: Literal["left", "right"] = "right" if right else "left"
-            shown.add_column(said, justify=at, no_wrap=not i, overflow="fold")
+            table.add_column(heading, justify=at, no_wrap=not i, overflow="fold")
         for row in self.rows:
-            if len(row) == 1 and shown.rows:
-                shown.rows[-1].end_section = True
+            if len(row) == 1 and table.rows:
+                table.rows[-1].end_section = True
             style = "bold" if len(row) == 1 else ""
-            shown.add_row(*(Text(cell, style) for cell in row))
-        screen(console).print(shown)
+            table.add_row(*(Text(cell, style) for cell in row))
+        screen(console).print(table)
 
 
 def screen(console: Console | None = None) -> Console:

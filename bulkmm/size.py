@@ -34,7 +34,7 @@ def named(nbytes: int) -> str:
 
 
 def _bytes(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
+    if not match:
         raise UsageError(f"bad size {text}: give a number and K, M, G or T, as in 100G")
-    return int(found[1]) * UNITS[found[2].upper()]
+    return int(match[1]) * UNITS[match[2].upper()]

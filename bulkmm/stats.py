@@ -61,8 +61,8 @@ def _scipy() -> Any:  # noqa: ANN401 - it has no types
     from scipy import stats
 
     if not at_least(scipy.__version__, libraries.SCIPY):
-        said = f"scipy {scipy.__version__} is too old"
-        raise BulkmmError(f"{said}: {libraries.remedy('scipy')}")
+        problem = f"scipy {scipy.__version__} is too old"
+        raise BulkmmError(f"{problem}: {libraries.remedy('scipy')}")
     return stats
 
 
@@ -158,14 +158,14 @@ def _digits(ratio: float) -> float:
     return float(f"{ratio:.5g}")
 
 
-def proven(found: Sequence[Effect]) -> list[Ratio]:
+def proven(candidates: Sequence[Effect]) -> list[Ratio]:
     """Return all ratios of a run, judged together."""
-    if not found or min(len(logs) for _, logs in found) < INTERVAL_LEAST:
-        return [ratio for ratio, _ in found]
-    p_values = p_of_signs([logs for _, logs in found])
+    if not candidates or min(len(logs) for _, logs in candidates) < INTERVAL_LEAST:
+        return [ratio for ratio, _ in candidates]
+    p_values = p_of_signs([logs for _, logs in candidates])
     return [
         replace(ratio, significant=ratio.significant and p <= ALPHA)
-        for (ratio, _), p in zip(found, p_values, strict=True)
+        for (ratio, _), p in zip(candidates, p_values, strict=True)
     ]
 
 
@@ -195,14 +195,14 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
     """
     import numpy as np
 
-    held = np.concatenate([before, after], axis=1)
-    scaled = _scaled(held - held.mean(axis=1, keepdims=True))
+    rows = np.concatenate([before, after], axis=1)
+    scaled = _scaled(rows - rows.mean(axis=1, keepdims=True))
 
     def change(*sides: Array) -> Array:
         first, second = (scaled.T[side.astype(int)].mean(axis=-2) for side in sides)
         return np.asarray(first - second)
 
-    files = np.arange(held.shape[1])
+    files = np.arange(rows.shape[1])
     split = files[: before.shape[1]], files[before.shape[1] :]
     return _p_of_largest(split, change, "independent")
 
@@ -221,8 +221,8 @@ def _p_of_largest(
     import numpy as np
 
     def largest(*data: Array, axis: int = -1) -> Array:
-        drawn = (np.moveaxis(one, axis, -1) for one in data)
-        return np.asarray(np.abs(effect(*drawn)).max(axis=-1))
+        resamples = (np.moveaxis(one, axis, -1) for one in data)
+        return np.asarray(np.abs(effect(*resamples)).max(axis=-1))
 
     test = _scipy().permutation_test(
         data,
@@ -235,18 +235,18 @@ def _p_of_largest(
         rng=np.random.default_rng(0),
     )
     null, rounding = test.null_distribution, 1e-9
-    seen = np.abs(effect(*data)) - rounding
-    return [float(max((null >= one).mean(), 1 / null.size)) for one in seen]
+    sizes = np.abs(effect(*data)) - rounding
+    return [float(max((null >= one).mean(), 1 / null.size)) for one in sizes]
 
 
 def ratio(base: Result, variant: Result) -> Ratio:
     """Return time of the base / time of the variant, of arms without pairs."""
-    a, b = base.samples, variant.samples
-    n, ways = min(len(a), len(b)), math.comb(len(a) + len(b), len(a))
-    (a_low, a_high), (b_low, b_high) = (
-        median_interval(s) if n >= INTERVAL_LEAST else (min(s), max(s)) for s in (a, b)
+    x, y = base.samples, variant.samples
+    n, ways = min(len(x), len(y)), math.comb(len(x) + len(y), len(x))
+    (x_low, x_high), (y_low, y_high) = (
+        median_interval(s) if n >= INTERVAL_LEAST else (min(s), max(s)) for s in (x, y)
     )
-    low, high = a_low / b_high, a_high / b_low
+    low, high = x_low / y_high, x_high / y_low
     return Ratio(
         scenario=base.scenario,
         base=base.variant,
@@ -267,21 +267,21 @@ def rated(
     pairs: Iterable[tuple[str, str]],
 ) -> Measured:
     """Return the arms of a scenario, and the ratios of those pairs present."""
-    found = {
+    results = {
         arm: summarise(scenario, arm, unit, nbytes, samples)
         for arm, samples in arms.items()
     }
     # no ratio of no work at all, or of a clock that stood still
-    return list(found.values()), [
-        ratio(found[a], found[b])
+    return list(results.values()), [
+        ratio(results[a], results[b])
         for a, b in pairs
-        if {a, b} <= found.keys() and min(found[a].samples + found[b].samples)
+        if {a, b} <= results.keys() and min(results[a].samples + results[b].samples)
     ]
 
 
 def joined(parts: Iterable[Measured]) -> Measured:
     """Return all results and all ratios of several measurements."""
-    held = list(parts)
-    return [r for results, _ in held for r in results], [
-        r for _, ratios in held for r in ratios
+    measurements = list(parts)
+    return [r for results, _ in measurements for r in results], [
+        r for _, ratios in measurements for r in ratios
     ]

@@ -38,19 +38,19 @@ class Stream(io.FileIO):
 def replace() -> None:
     """Replace the standard streams; those that the caller closed lead nowhere."""
     for name in ("stdout", "stderr"):
-        held = getattr(sys, name)
-        if held is None:
+        stream = getattr(sys, name)
+        if stream is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        elif held is getattr(sys, f"__{name}__"):
-            raw = Stream(held.fileno(), "w", closefd=False)
-            made = io.TextIOWrapper(
+        elif stream is getattr(sys, f"__{name}__"):
+            raw = Stream(stream.fileno(), "w", closefd=False)
+            wrapper = io.TextIOWrapper(
                 io.BufferedWriter(raw),
-                held.encoding,
+                stream.encoding,
                 errors="replace",  # a name that the terminal cannot show
-                line_buffering=held.line_buffering,
-                write_through=held.write_through,
+                line_buffering=stream.line_buffering,
+                write_through=stream.write_through,
             )
-            setattr(sys, name, made)
+            setattr(sys, name, wrapper)
 
 
 def unread() -> bool:

@@ -73,7 +73,7 @@ def value(amount: float, unit: str) -> str:
     return text.duration(amount) if unit == NS else count(amount)
 
 
-def measured(result: Result) -> str:
+def format_median(result: Result) -> str:
     """Return the median with its spread, both in the unit of the median."""
 
     def write(amount: float) -> str:
@@ -89,10 +89,12 @@ def removed(ratio: float) -> float:
     return 100 * (1 - 1 / ratio)
 
 
-def spread(held: Ratio | Result, write: Callable[[float], str]) -> str:
+def spread(figure: Ratio | Result, write: Callable[[float], str]) -> str:
     """Return an interval in round brackets, a range in square ones, or nothing."""
-    low, high = map(write, held.ci95)
-    return f" {SPREADS[held.spread].format(low + DASH + high)}" if held.spread else ""
+    low, high = map(write, figure.ci95)
+    return (
+        f" {SPREADS[figure.spread].format(low + DASH + high)}" if figure.spread else ""
+    )
 
 
 def span(ratio: Ratio, digits: int = 2) -> str:
@@ -119,11 +121,11 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
     """Return the headings of the rows; those of figures name their spread."""
     results = [r for document in documents for r in document.results]
     spreads = dict.fromkeys(r.spread for r in results if r.spread)
-    said = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
+    marks = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
     if results and results[0].unit != NS:
-        work = f"fewer instructions{said}"
-        return ("variant", f"instructions{said}", "n", work, "where")
-    return ("variant", f"median{said}", "n", "GB/s", f"faster{said}", "where")
+        work = f"fewer instructions{marks}"
+        return ("variant", f"instructions{marks}", "n", work, "where")
+    return ("variant", f"median{marks}", "n", "GB/s", f"faster{marks}", "where")
 
 
 def _row(document: Document, result: Result) -> list[str]:
@@ -137,7 +139,7 @@ def _row(document: Document, result: Result) -> list[str]:
     ]
     n, name = str(len(result.samples)), _name(document, *key)
     rates = [rate] if result.unit == NS else []
-    return [name, measured(result), n, *rates, "; ".join(gains), place]
+    return [name, format_median(result), n, *rates, "; ".join(gains), place]
 
 
 def _name(document: Document, scenario: str, variant: str) -> str:
@@ -152,7 +154,7 @@ def _rows(document: Document, scenario: str) -> list[list[str]]:
     return [[scenario], *(_row(document, r) for r in arms)]
 
 
-def _shown(document: Document, show: Show) -> Document:
+def _filter_document(document: Document, show: Show) -> Document:
     """Return the part of a document that its tables show."""
     printed = document.printed()
     return printed if show.all_rows else grid.usual(printed)
@@ -180,17 +182,18 @@ def kernels(
     ``amounts``: bytes of scenarios to calculate times for, at the rates measured.
     """
     headings, cells = ["scenario", "variant"], []
-    for one in documents:
-        arms = f"{one.run.get(grid.AGAINST, 'stock')} → "
-        arms += "this" if grid.AGAINST in one.run else "bulkmm"
-        limited = any(r.variant == LIMIT for r in one.results)
+    for document in documents:
+        arms = f"{document.run.get(grid.AGAINST, 'stock')} → "
+        arms += "this" if grid.AGAINST in document.run else "bulkmm"
+        limited = any(r.variant == LIMIT for r in document.results)
         gain = "faster; of limit" if limited else "faster"
-        headings += [f"Linux {needs.series(facts.kernel(one))}: {arms}", gain]
-        cells.append(_of_kernel(one, ways, amounts))
+        headings += [f"Linux {needs.series(facts.kernel(document))}: {arms}", gain]
+        cells.append(_of_kernel(document, ways, amounts))
     # in the newest kernel's order, which has them all
-    keys = dict.fromkeys(key for one in reversed(cells) for key in one)
+    keys = dict.fromkeys(key for column in reversed(cells) for key in column)
     rows = [
-        [*key, *(x for one in cells for x in one.get(key, ("", "")))] for key in keys
+        [*key, *(x for column in cells for x in column.get(key, ("", "")))]
+        for key in keys
     ]
     if len(documents) == 1 and not ways:
         for row in rows:
@@ -203,23 +206,23 @@ def _of_kernel(
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
     base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
-    held = [
+    ratios = [
         r
         for r in document.ratios
         if r.base == base
         if r.variant in ways or not (ways or r.variant == base + grid.AGAIN)
     ]
-    ours = [r for r in held if not r.variant.startswith(LIMIT)] or held
-    arms, found = document.arms, {}
-    for one in ours:
-        limit = arms.get((one.scenario, LIMIT))
-        near = limit.median / arms[one.scenario, one.variant].median if limit else 0
-        gain = factor(one) + (f"; {near:.2f}" if limit else "")
-        two = [arms[one.scenario, name] for name in (one.base, one.variant)]
+    own_ratios = [r for r in ratios if not r.variant.startswith(LIMIT)] or ratios
+    arms, cells = document.arms, {}
+    for ratio in own_ratios:
+        limit = arms.get((ratio.scenario, LIMIT))
+        near = limit.median / arms[ratio.scenario, ratio.variant].median if limit else 0
+        gain = factor(ratio) + (f"; {near:.2f}" if limit else "")
+        two = [arms[ratio.scenario, name] for name in (ratio.base, ratio.variant)]
         times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
-        said = " → ".join(map(text.duration, times))
-        found[one.scenario, one.variant] = said, gain
-    return found
+        durations = " → ".join(map(text.duration, times))
+        cells[ratio.scenario, ratio.variant] = durations, gain
+    return cells
 
 
 def headlines(documents: list[Document]) -> Sheet:
@@ -229,13 +232,13 @@ def headlines(documents: list[Document]) -> Sheet:
     """
     whole = kernels(documents, OURS[:2], CALCULATED)
     rows = []
-    for pattern, what in HEADLINES:
+    for pattern, title in HEADLINES:
         for scenario, _, *cells in whole.rows:
-            if found := re.fullmatch(pattern, scenario):
+            if match := re.fullmatch(pattern, scenario):
                 ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
                 pairs = zip(cells[::2], ratios, strict=True)
-                said = (", ".join(filter(None, pair)) for pair in pairs)
-                rows.append([what.format(*found.groups()), *said])
+                entries = (", ".join(filter(None, pair)) for pair in pairs)
+                rows.append([title.format(*match.groups()), *entries])
     return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 
@@ -244,38 +247,38 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
 
     No table has both times and work.
     """
-    documents = [_shown(one, show) for one in documents]
+    documents = [_filter_document(document, show) for document in documents]
     compact = []
-    for one in () if show.full else documents:
-        of_kernel = grid.of_kernel(one)
-        compact += [kernels([one])] if of_kernel else [*grid.grids(one)]
-    found = []
-    for counted in (False, True):
-        kind = [one for one in documents if one.counted is counted]
+    for document in () if show.full else documents:
+        of_kernel = grid.of_kernel(document)
+        compact += [kernels([document])] if of_kernel else [*grid.grids(document)]
+    sheets = []
+    for of_work in (False, True):
+        kind = [document for document in documents if document.counted is of_work]
         rows = [
             row
-            for one in kind
-            for scenario in _in_rows(one, show)
-            for row in _rows(one, scenario)
+            for document in kind
+            for scenario in _in_rows(document, show)
+            for row in _rows(document, scenario)
         ]
         if rows or (kind and not compact):
-            found.append(Sheet(headings(kind), rows, NUMBERS))
-    return found + compact
+            sheets.append(Sheet(headings(kind), rows, NUMBERS))
+    return sheets + compact
 
 
 def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
     """Return the lines below the tables."""
-    said = []
+    notes = []
     for document in documents:
         for scenario in () if document.emulated else document.scenarios:
-            known = "; ".join(published.lines(scenario))
+            figures = "; ".join(published.lines(scenario))
             machine = f"published ({published.MACHINE})"
-            said += [f"{scenario}, {machine}: {known}"] if known else []
-        said += [] if show.full else grid.controls(document)
-        said += facts.footnotes(document)
+            notes += [f"{scenario}, {machine}: {figures}"] if figures else []
+        notes += [] if show.full else grid.controls(document)
+        notes += facts.footnotes(document)
         if document.printed().ratios:
-            said.append(FEWER if document.counted else FASTER)
-    return list(dict.fromkeys([*said, LEGEND]))
+            notes.append(FEWER if document.counted else FASTER)
+    return list(dict.fromkeys([*notes, LEGEND]))
 
 
 def print_documents(
@@ -283,15 +286,15 @@ def print_documents(
 ) -> None:
     """Print the tables of several documents, and the lines below."""
     console = screen(console)
-    for one in tables(documents, show):
-        one.print(console)
+    for sheet in tables(documents, show):
+        sheet.print(console)
         console.print()
     print_lines(lines(documents, show), console)
 
 
 def markdown(*documents: Document, show: Show = DEFAULT) -> str:
     """Return the same tables and lines as Markdown."""
-    held = [*documents]
-    said = [line for one in tables(held, show) for line in one.markdown()]
-    said += [f"{line}  " for line in lines(held, show)]
-    return "\n".join(said).rstrip() + "\n"
+    results = [*documents]
+    output = [line for sheet in tables(results, show) for line in sheet.markdown()]
+    output += [f"{line}  " for line in lines(results, show)]
+    return "\n".join(output).rstrip() + "\n"
