@@ -24,7 +24,7 @@ from bulkmm.bench.subjects import SIZE, Arms
 from bulkmm.results import Document, Ratio, Result
 from bulkmm.sheet import Sheet
 
-SAME = 0.98
+PARITY = 0.98
 LIMIT = 0.97
 FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
 CLEARED = f"clear-{FROM_64K}"
@@ -40,13 +40,13 @@ HEADINGS = ("goal", "at least", "met", "the least of them")
 class Goal(Struct, frozen=True):
     """One goal."""
 
-    what: str
+    title: str
     scenario: str  # a pattern for the whole name
-    ours: str  # a pattern, too; its group is the number of threads, \1 in what follows
+    variant: str  # a pattern, too; its group is the number of threads, \1 below
     bases: str  # the fastest present; "NAME:" is each of its backends
-    least: float = SAME
-    each: bool = False  # the ratio is shared by the threads
-    until: str = ""  # an arm: no goal where ours has NEAR of its speed
+    least: float = PARITY
+    per_thread: bool = False  # the ratio is shared by the threads
+    until: str = ""  # an arm: no goal where the variant has NEAR of its speed
 
 
 # the kernel itself maps huge vmalloc() and whole blocks of ioremap()
@@ -114,7 +114,7 @@ GOALS = (
     Goal(
         "populating, each of several threads, against one",
         *("populate-.*", r"bulkmm-(?!1$)(\d+)", "bulkmm-1", 0.95),
-        each=True,
+        per_thread=True,
         until=r"limit-\1",
     ),
     Goal("populating against QEMU", "populate-.*", r"bulkmm-(\d+)", r"qemu-\1"),
@@ -141,24 +141,26 @@ class Outcome(Struct, frozen=True):
     def verdict(self) -> str:
         """Return the outcome: met or not met, and in how many scenarios."""
         met = len(self.ratios) - len(self.missed)
-        said = "not met" if self.missed else "met"
-        return f"{said}: {met} of {len(self.ratios)}"
+        status = "not met" if self.missed else "met"
+        return f"{status}: {met} of {len(self.ratios)}"
 
 
 def outcomes(document: Document) -> list[Outcome]:
     """Return the outcome of each goal for which the document has results."""
-    held = by_scenario(one for one in document.results if one.raw)
-    found = [
-        Outcome(goal, sorted(_ratios(goal, held), key=attrgetter("ratio")))
+    scenarios = by_scenario(one for one in document.results if one.raw)
+    per_goal = [
+        Outcome(goal, sorted(_ratios(goal, scenarios), key=attrgetter("ratio")))
         for goal in GOALS
     ]
-    return [one for one in found if one.ratios]
+    return [one for one in per_goal if one.ratios]
 
 
-def _arms(goal: Goal, held: dict[str, Arms]) -> list[Arms]:
+def _arms(goal: Goal, scenarios: dict[str, Arms]) -> list[Arms]:
     """Return what a goal is judged by: scenarios, or means of those of a selection."""
-    fit = {name: held[name] for name in held if re.fullmatch(goal.scenario, name)}
-    if not goal.what.startswith(SELECTION):
+    fit = {
+        name: scenarios[name] for name in scenarios if re.fullmatch(goal.scenario, name)
+    }
+    if not goal.title.startswith(SELECTION):
         return [*fit.values()]
     uses: dict[str, list[Arms]] = {}
     for name, arms in fit.items():
@@ -172,24 +174,24 @@ def _mean(name: str, uses: Sequence[Arms]) -> Arms:
     return {one: _mean_of(name, [arms[one] for arms in uses]) for one in common}
 
 
-def _mean_of(name: str, each: Sequence[Result]) -> Result:
+def _mean_of(name: str, results: Sequence[Result]) -> Result:
     raw = [
         [round(statistics.geometric_mean(times)) for times in zip(*rounds, strict=True)]
-        for rounds in zip(*(one.raw for one in each), strict=True)
+        for rounds in zip(*(one.raw for one in results), strict=True)
     ]
-    return stats.of_processes(name, each[0].variant, each[0].bytes, raw)
+    return stats.of_processes(name, results[0].variant, results[0].bytes, raw)
 
 
-def _ratios(goal: Goal, held: dict[str, Arms]) -> Iterator[Ratio]:
-    for arms in _arms(goal, held):
-        for ours in filter(None, (re.fullmatch(goal.ours, name) for name in arms)):
-            names, until = (ours.expand(one) for one in (goal.bases, goal.until))
+def _ratios(goal: Goal, scenarios: dict[str, Arms]) -> Iterator[Ratio]:
+    for arms in _arms(goal, scenarios):
+        for match in filter(None, (re.fullmatch(goal.variant, name) for name in arms)):
+            names, until = (match.expand(one) for one in (goal.bases, goal.until))
             bases = [name for name in arms if _is_base(names.split(), name)]
             near = arms.get(until)
-            if bases and not (near and near.median >= NEAR * arms[ours[0]].median):
+            if bases and not (near and near.median >= NEAR * arms[match[0]].median):
                 base = min(bases, key=lambda name: arms[name].median)
-                ((ratio, _),) = stats.compared(arms, [(base, ours[0])])
-                yield _by_thread(ratio, int(ours[1])) if goal.each else ratio
+                ((ratio, _),) = stats.compared(arms, [(base, match[0])])
+                yield _by_thread(ratio, int(match[1])) if goal.per_thread else ratio
 
 
 def _by_thread(ratio: Ratio, count: int) -> Ratio:
@@ -204,7 +206,7 @@ def _is_base(bases: list[str], name: str) -> bool:
 def sheet(document: Document) -> Sheet:
     """Return each goal, its outcome, and its worst scenario."""
     rows = [
-        (one.goal.what, f"{one.goal.least:.3f}", one.verdict, _said(one.ratios[0]))
+        (one.goal.title, f"{one.goal.least:.3f}", one.verdict, _describe(one.ratios[0]))
         for one in outcomes(document)
     ]
     return Sheet(HEADINGS, rows)
@@ -216,36 +218,36 @@ def missed(document: Document, begin: str = "") -> list[str]:
     Marked if part of its spread reaches the goal.
     """
     return [
-        f"not met: {one.goal.what}: {_said(ratio)}"
+        f"not met: {one.goal.title}: {_describe(ratio)}"
         + (" ~" if ratio.ci95[1] >= one.goal.least else "")
         for one in outcomes(document)
         for ratio in one.missed
-        if one.goal.what.startswith(begin)
+        if one.goal.title.startswith(begin)
     ]
 
 
 def disagreements(document: Document) -> list[str]:
     """Return a line for each selection in which processes differ by more than 3 %."""
-    found = []
-    held = by_scenario(one for one in document.results if one.raw)
+    lines = []
+    scenarios = by_scenario(one for one in document.results if one.raw)
     picks = document.run.get("picks", {})
     for goal in GOALS:
-        if not goal.what.startswith(SELECTION):
+        if not goal.title.startswith(SELECTION):
             continue
-        for arms in _arms(goal, held):
+        for arms in _arms(goal, scenarios):
             scenario = next(iter(arms.values())).scenario
-            names = picks.get(scenario, {}).get(goal.ours, "")
-            picked = [arms.get(f"{goal.ours}:{name}") for name in names.split("/")]
+            names = picks.get(scenario, {}).get(goal.variant, "")
+            picked = [arms.get(f"{goal.variant}:{name}") for name in names.split("/")]
             times = [arm.median for arm in picked if arm and arm.median]
             if times and max(times) > APART * min(times):
-                found.append(
-                    f"not met: processes agree: {scenario}, {goal.ours}: {names}, "
+                lines.append(
+                    f"not met: processes agree: {scenario}, {goal.variant}: {names}, "
                     f"{max(times) / min(times):.2f} times as long"
                 )
-    return found
+    return lines
 
 
-def _said(one: Ratio) -> str:
+def _describe(ratio: Ratio) -> str:
     from bulkmm import table
 
-    return f"{one.scenario}, {one.base} {table.span(one, digits=3)}"
+    return f"{ratio.scenario}, {ratio.base} {table.span(ratio, digits=3)}"

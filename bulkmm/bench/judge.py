@@ -25,10 +25,10 @@ LEAST = 3  # processes
 
 def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
     """Return the arms of each scenario by variant."""
-    found: dict[str, Arms] = {}
+    scenarios: dict[str, Arms] = {}
     for result in results:
-        found.setdefault(result.scenario, {})[result.variant] = result
-    return found
+        scenarios.setdefault(result.scenario, {})[result.variant] = result
+    return scenarios
 
 
 def _is_kind(variant: str) -> bool:
@@ -42,33 +42,36 @@ def with_limits(
 
     The limit is the fastest kind of each cold and unused scenario.
     """
-    found: dict[str, Result] = {}
+    limits: dict[str, Result] = {}
     for arm in arms.values():
         if _is_kind(arm.variant) and re.fullmatch(subject.cold, arm.scenario):
-            so_far = found.get(arm.scenario, arm)
-            found[arm.scenario] = min(so_far, arm, key=attrgetter("median"))
-    every = [*arms.values(), *(replace(a, variant=LIMIT) for a in found.values())]
+            so_far = limits.get(arm.scenario, arm)
+            limits[arm.scenario] = min(so_far, arm, key=attrgetter("median"))
+    all_results = [
+        *arms.values(),
+        *(replace(a, variant=LIMIT) for a in limits.values()),
+    ]
     results = [
         one
-        for held in by_scenario(every).values()
-        for one in sorted(held.values(), key=lambda arm: subject.rank(arm.variant))
+        for group in by_scenario(all_results).values()
+        for one in sorted(group.values(), key=lambda arm: subject.rank(arm.variant))
     ]
-    return results, {s: {LIMIT: split(a.variant)[2]} for s, a in found.items()}
+    return results, {s: {LIMIT: split(a.variant)[2]} for s, a in limits.items()}
 
 
 def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]":
     """Return the ratios of every scenario, to be judged with those of others."""
-    found = []
-    for held in by_scenario(results).values():
-        pairs = dict.fromkeys(subject.pairs(held))
-        found += stats.compared(held, pairs, _control(subject, held))
-    return found
+    ratios = []
+    for arms in by_scenario(results).values():
+        pairs = dict.fromkeys(subject.pairs(arms))
+        ratios += stats.compared(arms, pairs, _control(subject, arms))
+    return ratios
 
 
-def _control(subject: Subject, held: Arms) -> tuple[str, str] | None:
+def _control(subject: Subject, arms: Arms) -> tuple[str, str] | None:
     """Return the base that is measured twice, and its repetition."""
     pairs = ((base, f"{base}-again") for base in subject.bases)
-    return next((pair for pair in pairs if held.keys() >= {*pair}), None)
+    return next((pair for pair in pairs if arms.keys() >= {*pair}), None)
 
 
 def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
@@ -76,24 +79,24 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
 
     A process or two are too few to tell what happens in every one.
     """
-    every = by_scenario(results).values()
-    held = [a for a in every if LIMIT in a and any(map(_is_kind, a))]
-    if not held or len(held[0][LIMIT].samples) < LEAST:
+    scenarios = by_scenario(results).values()
+    limited = [a for a in scenarios if LIMIT in a and any(map(_is_kind, a))]
+    if not limited or len(limited[0][LIMIT].samples) < LEAST:
         return []
-    beaten = [line for arms in held for line in _beaten(subject, arms)]
-    said = ", ".join(beaten) or f"of {len(held)} scenarios, in every process"
+    beaten = [line for arms in limited for line in _beaten(subject, arms)]
+    detail = ", ".join(beaten) or f"of {len(limited)} scenarios, in every process"
     name = f"nothing of {subject.name} is faster than its limit"
-    return [Check(name, not beaten, said)]
+    return [Check(name, not beaten, detail)]
 
 
-def _beaten(subject: Subject, held: Arms) -> Iterator[str]:
+def _beaten(subject: Subject, arms: Arms) -> Iterator[str]:
     """Return the arms of one thread that are too fast in every process."""
-    kinds = [arm.samples for variant, arm in held.items() if _is_kind(variant)]
+    kinds = [arm.samples for variant, arm in arms.items() if _is_kind(variant)]
     fastest = [min(times) for times in zip(*kinds, strict=True)]
-    control = _control(subject, held)
-    noise = stats.most_noise(held, control) if control else 0
+    control = _control(subject, arms)
+    noise = stats.most_noise(arms, control) if control else 0
     least = max(BEATEN, math.exp(noise))
-    for variant, arm in held.items():
+    for variant, arm in arms.items():
         name, threads, _ = split(variant)
         if name == LIMIT or threads or name in subject.cached:
             continue

@@ -13,51 +13,55 @@ from bulkmm.errors import BulkmmError, unknown
 from bulkmm.results import Check, Document, Result
 
 Event = dict[str, Any]
-Seen = Callable[[Event], None]
+Observer = Callable[[Event], None]
 Start = Callable[[int, str], Iterable[Event]]  # from number and padding
 PADDING = 4096  # bytes of padding in the environment, which shifts the stack
 
 
-def run_bench(requests: Sequence[Request], seen: Seen | None = None) -> Document:
-    """Measure and verify the subjects in turn; ``seen`` is called for each event."""
+def run_bench(
+    requests: Sequence[Request], observer: Observer | None = None
+) -> Document:
+    """Measure and verify the subjects in turn; ``observer`` gets each event."""
     for request in requests:
         check(request)
-    return measured([(request, None) for request in requests], seen)
+    return measure_requests([(request, None) for request in requests], observer)
 
 
-def measured(
-    asked: Iterable[tuple[Request, Start | None]], seen: Seen | None
+def measure_requests(
+    requests: Iterable[tuple[Request, Start | None]], observer: Observer | None
 ) -> Document:
     """Return what came of requests, with what starts a process (None: the bench)."""
     before = machine.state()
-    found = document([(processes(one, seen, start), one) for one, start in asked])
-    found.run |= machine.disturbed(before)
-    return found
+    result = document(
+        [(processes(request, observer, start), request) for request, start in requests]
+    )
+    result.run |= machine.disturbed(before)
+    return result
 
 
-def document(taken: Iterable[tuple[list[list[Event]], Request]]) -> Document:
+def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Document:
     """Return what all processes said, by subject; all ratios are judged together."""
-    found = Document(machine={**machine.describe(), "accelerator": "native"})
+    combined = Document(machine={**machine.describe(), "accelerator": "native"})
     effects: list[stats.Effect] = []
     picks: dict[str, dict[str, str]] = {}
     runs: list[dict[str, Any]] = []
-    for events, request in taken:
-        if not any(event["event"] == "sample" for event in events[0]):
+    for logs, request in measurements:
+        if not any(event["event"] == "sample" for event in logs[0]):
             continue  # it has none of the scenarios
         subject = request.subject
-        results, kinds = judge.with_limits(arms_of(events), subject)
-        found.results += results
+        results, kinds = judge.with_limits(arms_of(logs), subject)
+        combined.results += results
         effects += judge.effects(subject, results)
-        found.checks += _verdicts(events, subject.right, subject.wrong)
-        found.checks += judge.limit_checks(subject, results)
-        for served in (_picks(events), kinds):
-            for scenario, backends in served.items():
+        combined.checks += _verdicts(logs, subject.right, subject.wrong)
+        combined.checks += judge.limit_checks(subject, results)
+        for selection in (_picks(logs), kinds):
+            for scenario, backends in selection.items():
                 picks.setdefault(scenario, {}).update(backends)
         run = {"scenario": subject.name, "processes": request.processes}
-        runs.append({**run, **_start(events)})
-    found.ratios = stats.proven(effects)
-    found.run = {**_joined(runs), "picks": picks}
-    return found
+        runs.append({**run, **_start(logs)})
+    combined.ratios = stats.proven(effects)
+    combined.run = {**_joined(runs), "picks": picks}
+    return combined
 
 
 def _joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -88,24 +92,24 @@ def check(request: Request) -> None:
 
 
 def processes(
-    request: Request, seen: Seen | None = None, start: Start | None = None
+    request: Request, observer: Observer | None = None, start: Start | None = None
 ) -> list[list[Event]]:
-    """Run the bench, or ``start``, for each process; ``seen`` is called for each event.
+    """Run the bench, or ``start``, for each process; ``observer`` gets each event.
 
     Each process has fresh mappings, its own order and its own stack position.
     """
     chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
     begin = start or (lambda n, pad: program.events(_arguments(request, n), pad))
-    taken = []
+    logs = []
     for number in range(request.processes):
         events = []
         padding = "." * chance.randrange(PADDING)
         for event in begin(number, padding):
             events.append(event)
-            if seen:
-                seen({**event, "process": number})
-        taken.append(events)
-    return taken
+            if observer:
+                observer({**event, "process": number})
+        logs.append(events)
+    return logs
 
 
 def _arguments(request: Request, number: int) -> list[str]:
@@ -120,21 +124,21 @@ def _arguments(request: Request, number: int) -> list[str]:
     return arguments
 
 
-def _start(taken: list[list[Event]]) -> Event:
+def _start(logs: list[list[Event]]) -> Event:
     """Return the first process's description of the run, the least in huge pages."""
-    starts = [event for _, event in _each(taken, "start")]
+    starts = [event for _, event in _select_events(logs, "start")]
     least = min(starts, key=lambda event: event.get("huge_bytes", 0))
-    found = starts[0] | {k: v for k, v in least.items() if k == "huge_bytes"}
-    return {key: value for key, value in found.items() if key != "event"}
+    description = starts[0] | {k: v for k, v in least.items() if k == "huge_bytes"}
+    return {key: value for key, value in description.items() if key != "event"}
 
 
-def arms_of(taken: list[list[Event]]) -> dict[Key, Result]:
+def arms_of(logs: list[list[Event]]) -> dict[Key, Result]:
     """Return each arm by scenario and variant, in the order first seen."""
     raw: dict[Key, list[list[int]]] = {}
     nbytes = {}
-    for number, event in _each(taken, "sample"):
+    for number, event in _select_events(logs, "sample"):
         key = event["scenario"], event["variant"]
-        times = raw.setdefault(key, [[] for _ in taken])
+        times = raw.setdefault(key, [[] for _ in logs])
         times[number].append(event["ns"])
         nbytes[key] = event["bytes"]
     for (scenario, variant), times in raw.items():
@@ -145,29 +149,29 @@ def arms_of(taken: list[list[Event]]) -> dict[Key, Result]:
     }
 
 
-def _each(taken: list[list[Event]], kind: str) -> Iterator[tuple[int, Event]]:
+def _select_events(logs: list[list[Event]], kind: str) -> Iterator[tuple[int, Event]]:
     """Yield the events of a kind, each with the number of its process."""
-    for number, events in enumerate(taken):
+    for number, events in enumerate(logs):
         yield from ((number, event) for event in events if event["event"] == kind)
 
 
-def _picks(taken: list[list[Event]]) -> dict[str, dict[str, str]]:
+def _picks(logs: list[list[Event]]) -> dict[str, dict[str, str]]:
     """Return by scenario the backends that served each variant, the usual one first."""
-    counted: dict[Key, Counter[str]] = {}
-    for _, event in _each(taken, "served"):
+    counts: dict[Key, Counter[str]] = {}
+    for _, event in _select_events(logs, "served"):
         key = event["scenario"], event["variant"]
-        counted.setdefault(key, Counter())[event["backend"]] += 1
-    found: dict[str, dict[str, str]] = {}
-    for (scenario, variant), count in counted.items():
-        said = "/".join(backend for backend, _ in count.most_common())
-        found.setdefault(scenario, {})[variant] = said
-    return found
+        counts.setdefault(key, Counter())[event["backend"]] += 1
+    picks: dict[str, dict[str, str]] = {}
+    for (scenario, variant), count in counts.items():
+        backends = "/".join(backend for backend, _ in count.most_common())
+        picks.setdefault(scenario, {})[variant] = backends
+    return picks
 
 
-def _verdicts(taken: list[list[Event]], right: str, wrong: str) -> list[Check]:
+def _verdicts(logs: list[list[Event]], right: str, wrong: str) -> list[Check]:
     """Return the verdict on each verified variant."""
     verified: dict[Key, bool] = {}
-    for _, event in _each(taken, "verified"):
+    for _, event in _select_events(logs, "verified"):
         key = event["scenario"], event["variant"]
         verified[key] = verified.get(key, True) and event["ok"]
     several = len({scenario for scenario, _ in verified}) > 1

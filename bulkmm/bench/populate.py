@@ -22,7 +22,7 @@ from typing import IO, cast
 
 from bulkmm import ending
 from bulkmm.bench import amount, measure, program
-from bulkmm.bench.measure import Event, Seen
+from bulkmm.bench.measure import Event, Observer
 from bulkmm.bench.subjects import LIMIT, Amount, Arms, Request, Subject
 from bulkmm.control.root import Root
 from bulkmm.errors import BulkmmError, UsageError
@@ -54,20 +54,20 @@ READY = b"(qemu)"
 class Ways(Subject):
     """The ways to populate; each thread count is compared with its peers."""
 
-    def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
+    def pairs(self, results: Arms) -> Iterator[tuple[str, str]]:
         """Return bases and variants: one thread's madvise, then each peer of ours."""
-        yield from ((BASE, name) for name in held if name != BASE)
-        for name in held:
+        yield from ((BASE, name) for name in results if name != BASE)
+        for name in results:
             way, _, count = name.rpartition("-")
             if way != "bulkmm":
                 continue
             for peer in (BASE, "qemu", LIMIT):
-                other = f"{peer}-{count}" if f"{peer}-{count}" in held else peer
-                if other in held and (other != peer or count == "1"):
-                    yield other, name
+                base = f"{peer}-{count}" if f"{peer}-{count}" in results else peer
+                if base in results and (base != peer or count == "1"):
+                    yield base, name
             if count != "1":
                 yield "bulkmm-1", name
-        if RESIDENT in held:
+        if RESIDENT in results:
             yield RESIDENT, "resident-1"
 
 
@@ -96,8 +96,8 @@ def threads(*, quick: bool) -> list[int]:
     return [*(steps[:1] if quick else steps), most]
 
 
-def run(job: Job, seen: Seen | None = None) -> Document:
-    """Measure every checked kind; ``seen`` is called for each event."""
+def run(job: Job, observer: Observer | None = None) -> Document:
+    """Measure every checked kind; ``observer`` is called for each event."""
     kinds, skipped = [], {}
     for kind in job.kinds:
         if kind == "hugetlb" and (pages := missing(job.size)):
@@ -112,9 +112,11 @@ def run(job: Job, seen: Seen | None = None) -> Document:
     if kinds != ["hugetlb"]:  # whose memory is in the pool by now
         amount.check_memory(job.size, SPARE)
     request = Request(WAYS, Amount(job.size), processes=job.processes)
-    found = measure.measured([(request, partial(_process, job, kinds))], seen)
-    found.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
-    return found
+    document = measure.measure_requests(
+        [(request, partial(_process, job, kinds))], observer
+    )
+    document.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
+    return document
 
 
 def check(job: Job) -> None:
@@ -169,25 +171,25 @@ def arms(kind: str, job: Job) -> list[Way]:
         names += ["map-populate"] if kind != "thp" else []
         names += [f"bulkmm-{n}" for n in counts]
         names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
-    found: list[Way] = [
+    ways: list[Way] = [
         (name, partial(_own, kind=kind, size=job.size, way=name.removesuffix("-again")))
         for name in names
     ]
     if not few and (start := _qemu()):
-        found += [
+        ways += [
             (f"qemu-{n}", partial(_preallocated, start, kind, job.size, n))
             for n in counts
         ]
-    return found
+    return ways
 
 
 def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
     command = [program.find().with_name(PROGRAM), scenario, kind, size, way]
     late = f"{scenario}, {way}: ran out of time ({LATEST} s)"
-    done = program.run(command, LATEST, "the bench program", late)
-    if done.returncode:
-        raise BulkmmError(f"{scenario}, {way}: {done.stderr.strip() or 'failed'}")
-    yield from map(program.event, done.stdout.splitlines())
+    completed = program.run(command, LATEST, "the bench program", late)
+    if completed.returncode:
+        raise BulkmmError(f"{scenario}, {way}: {completed.stderr.strip() or 'failed'}")
+    yield from map(program.event, completed.stdout.splitlines())
 
 
 def _qemu() -> list[str]:
@@ -197,9 +199,9 @@ def _qemu() -> list[str]:
 
     name = "qemu-system-x86_64"
     if os.geteuid() == 0 and paths.VERSIONS.exists():
-        held = root.of(paths.cache_dir())
-        if (held.path / "usr/bin" / name).exists():
-            return ["chroot", str(held.path), name]
+        lab_root = root.of(paths.cache_dir())
+        if (lab_root.path / "usr/bin" / name).exists():
+            return ["chroot", str(lab_root.path), name]
     return [name] if shutil.which(name) else []
 
 
@@ -215,14 +217,16 @@ def _preallocated(
     without = _until_ready([*words, memory], small=small)
     ns = _until_ready([*words, prealloc], small=small) - without
     if ns <= 0:
-        said = "QEMU's start varies by more than populating takes: give a larger --size"
-        raise BulkmmError(f"{scenario}: {said}")
+        message = (
+            "QEMU's start varies by more than populating takes: give a larger --size"
+        )
+        raise BulkmmError(f"{scenario}: {message}")
     yield {"event": "sample", "scenario": scenario, "bytes": size, "ns": ns}
 
 
 def _until_ready(command: list[str], *, small: bool) -> int:
     """Return the ns until QEMU answers, without what follows; it has LATEST."""
-    begun, said = time.monotonic_ns(), b""
+    start, output = time.monotonic_ns(), b""
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -230,19 +234,19 @@ def _until_ready(command: list[str], *, small: bool) -> int:
         stderr=subprocess.STDOUT,
         preexec_fn=partial(_prepare, small=small),  # noqa: PLW1509 - no threads here
     ) as child:
-        out = cast("IO[bytes]", child.stdout)
+        stdout = cast("IO[bytes]", child.stdout)
         try:
-            while READY not in said:
-                left = LATEST - (time.monotonic_ns() - begun) / 1e9
-                readable, _, _ = select.select([out], [], [], max(0, left))
-                more = os.read(out.fileno(), 4096) if readable else b""
+            while READY not in output:
+                timeout = LATEST - (time.monotonic_ns() - start) / 1e9
+                readable, _, _ = select.select([stdout], [], [], max(0, timeout))
+                more = os.read(stdout.fileno(), 4096) if readable else b""
                 if not more:
                     how = "ended" if readable else f"ran out of time ({LATEST} s)"
-                    text = said.decode(errors="replace").strip() or "(nothing)"
+                    text = output.decode(errors="replace").strip() or "(nothing)"
                     last = text.splitlines()[-1]
                     raise BulkmmError(f"{command[0]} {how} and said: {last}")
-                said += more
-            return time.monotonic_ns() - begun
+                output += more
+            return time.monotonic_ns() - start
         finally:  # however the wait ended, even by an interrupt
             child.kill()
 

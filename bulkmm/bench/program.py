@@ -11,15 +11,15 @@ from typing import Any
 from bulkmm.ending import end_with_parent
 from bulkmm.errors import BulkmmError
 
-BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
-LISTED = 60  # seconds
+PROGRAM = Path(__file__).parents[2] / "build" / "native" / "bmm-bench"
+LIST_TIMEOUT = 60  # seconds
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
 
 
 def find() -> Path:
     """Return the program: BULKMM_BENCH, else the one built in the checkout."""
     forced = os.environ.get("BULKMM_BENCH")
-    path = Path(forced) if forced else BUILT
+    path = Path(forced) if forced else PROGRAM
     if not (path.is_file() and os.access(path, os.X_OK)):
         hint = "BULKMM_BENCH is no program" if forced else "run make build"
         raise BulkmmError(f"the bench program was not found: {hint}")
@@ -53,22 +53,24 @@ def run(
 
 def backends(subject: str) -> list[str]:
     """Return the backends of a subject on this CPU, slowest first."""
-    late = f"the bench program listed nothing in {LISTED} s"
-    done = run([find(), "--list", subject], LISTED, "the bench program", late)
-    if done.returncode:
-        raise BulkmmError(f"the bench program ended with {done.returncode}")
-    return done.stdout.split()
+    late = f"the bench program listed nothing in {LIST_TIMEOUT} s"
+    completed = run(
+        [find(), "--list", subject], LIST_TIMEOUT, "the bench program", late
+    )
+    if completed.returncode:
+        raise BulkmmError(f"the bench program ended with {completed.returncode}")
+    return completed.stdout.split()
 
 
 def event(line: str) -> dict[str, Any]:
     """Return the event in a line of the program."""
     try:
-        said = json.loads(line)
+        value = json.loads(line)
     except json.JSONDecodeError:
-        said = None
-    if not isinstance(said, dict):
+        value = None
+    if not isinstance(value, dict):
         raise BulkmmError(f"the bench program printed no event: {line.strip()[:80]}")
-    return said
+    return value
 
 
 def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:

@@ -18,9 +18,9 @@ from bulkmm.sheet import print_lines
 def bench(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     outcome.need_place(args)
-    asked = requests(args)
-    with Progress().following("bench: making the memory present", "bench") as seen:
-        document = measure.run_bench(asked, seen)
+    plan = requests(args)
+    with Progress().following("bench: making the memory present", "bench") as observer:
+        document = measure.run_bench(plan, observer)
 
     def show() -> None:
         table.print_documents([document], show=table.Show(all_rows=args.all_rows))
@@ -32,31 +32,31 @@ def bench(args: argparse.Namespace) -> int:
 
 def requests(args: argparse.Namespace) -> list[Request]:
     """Return the request that the command line makes."""
-    every = subjects.SUBJECTS
+    by_name = subjects.SUBJECTS
     rounds, processes = amount.repeats(args)
-    asked = []
-    for one in every.values() if args.action == "all" else [every[args.action]]:
-        much = one.quick if args.quick else one.full
+    plan = []
+    for subject in by_name.values() if args.action == "all" else [by_name[args.action]]:
+        much = subject.quick if args.quick else subject.full
         backend = getattr(args, "backend", None)
-        asked.append(Request(one, much, rounds, processes, backend=backend))
-    return asked
+        plan.append(Request(subject, much, rounds, processes, backend=backend))
+    return plan
 
 
 def populate(args: argparse.Namespace) -> int:
     """Measure the ways to populate."""
     outcome.need_place(args)
-    asked = args.size or ("256M" if args.quick else "1G")
+    size_text = args.size or ("256M" if args.quick else "1G")
     usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
     job = residency.Job(
-        size=size.parse_bytes(asked, "1T"),
+        size=size.parse_bytes(size_text, "1T"),
         kinds=args.kind or residency.KINDS,
         processes=usual if args.processes is None else args.processes,
         quick=args.quick,
     )
     residency.check(job)
     pool = residency.reserved(job.size) if args.reserve else nullcontext()
-    with Progress().following("bench: populate", "bench") as seen, pool:
-        document = residency.run(job, seen)
+    with Progress().following("bench: populate", "bench") as observer, pool:
+        document = residency.run(job, observer)
 
     def show() -> None:
         table.print_documents([document], show=table.Show(full=True))

@@ -25,7 +25,7 @@ class Amount:
     extents: tuple[int, ...] = ()  # powers of two, ascending
 
 
-NONE = Amount(0)
+NO_AMOUNT = Amount(0)
 
 
 @dataclass(frozen=True)
@@ -33,57 +33,59 @@ class Subject:
     """One subject."""
 
     name: str
-    bases: tuple[str, ...]  # the first leads the table; ours have a ratio to all
-    ours: tuple[str, ...] = ()  # the core's calls
-    full: Amount = NONE
-    quick: Amount = NONE
+    # the first leads the table; own variants have a ratio to all
+    bases: tuple[str, ...]
+    own_variants: tuple[str, ...] = ()  # the core's calls
+    full: Amount = NO_AMOUNT
+    quick: Amount = NO_AMOUNT
     memory: float = 0  # bytes of buffers per byte of the size
-    peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ours
+    peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by variant
     cold: str = ""  # scenarios that have a limit: cold and unused
-    cached: tuple[str, ...] = ()  # those of ours that memory's limit does not bound
+    cached: tuple[str, ...] = ()  # own variants that memory's limit does not bound
     right: str = "every byte as it must be, none beside it was touched"
     wrong: str = "differs from what it must be, or touches other bytes"
 
     def rank(self, variant: str) -> tuple[float, list[int | str]]:
-        """Sort into reading order: bases, other peers, ours, the limit.
+        """Sort into reading order: bases, other peers, own variants, the limit.
 
         Variants stand beside the one whose name theirs begins with, by their numbers.
         """
-        order = (*self.bases, *self.ours, OURS, LIMIT)
+        order = (*self.bases, *self.own_variants, OURS, LIMIT)
         way = variant.partition(":")[0]
         like = next((one for one in order if f"{way}-".startswith(f"{one}-")), None)
         place = len(self.bases) - 0.5 if like is None else order.index(like)
         words = re.split(r"(\d+)", variant)
         return place, [int(one) if one.isdecimal() else one for one in words]
 
-    def pairs(self, held: Arms) -> Iterator[tuple[str, str]]:
+    def pairs(self, results: Arms) -> Iterator[tuple[str, str]]:
         """Return base and variant of each ratio of a scenario.
 
-        The first base is compared with all but single backends and kinds; each of ours
-        with every other base, the fastest peer, the limit and its fastest own backend.
+        The first base is compared with all but single backends and kinds; each own
+        variant with every other base, the fastest peer, the limit and its fastest
+        backend.
         """
-        bases = [base for base in self.bases if base in held]
-        for name in held:
+        bases = [base for base in self.bases if base in results]
+        for name in results:
             if bases and name != bases[0] and not split(name)[2]:
                 yield bases[0], name
-        for name in held:
+        for name in results:
             call, threads, backend = split(name)
-            if call not in self.ours or backend:
+            if call not in self.own_variants or backend:
                 continue
             if not threads:
                 yield from ((base, name) for base in bases)
-                yield from _best(held, self.peers.get(call, ()), name)
-            backends = [arm for arm in held if arm.startswith(f"{name}:")]
-            yield from _best(held, (LIMIT + threads,), name)
-            yield from _best(held, backends, name)
+                yield from _best(results, self.peers.get(call, ()), name)
+            backends = [arm for arm in results if arm.startswith(f"{name}:")]
+            yield from _best(results, (LIMIT + threads,), name)
+            yield from _best(results, backends, name)
 
 
 def _best(
-    held: Arms, candidates: Iterable[str], name: str
+    results: Arms, candidates: Iterable[str], name: str
 ) -> Iterator[tuple[str, str]]:
     """Return the pair of the fastest candidate present, as base, and a variant."""
-    if there := [one for one in candidates if one in held]:
-        yield min(there, key=lambda one: held[one].median), name
+    if present := [one for one in candidates if one in results]:
+        yield min(present, key=lambda variant: results[variant].median), name
 
 
 def split(variant: str) -> tuple[str, str, str]:
@@ -101,7 +103,7 @@ CLEAR = Subject(
     full=Amount(GIB, (4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 32 * MIB, GIB)),
     quick=Amount(256 * MIB, (4 * KIB, 2 * MIB, 32 * MIB)),
     memory=1,
-    ours=("bulkmm-cached", "bulkmm-streaming"),
+    own_variants=("bulkmm-cached", "bulkmm-streaming"),
     bases=("rep-stosb", "glibc"),
     # bypassing the cache is a different job from the cached call
     peers={
@@ -125,7 +127,7 @@ COPY = Subject(
     ),
     quick=Amount(256 * MIB, (4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB)),
     memory=2,
-    ours=("bulkmm-cached", "bulkmm-streaming"),
+    own_variants=("bulkmm-cached", "bulkmm-streaming"),
     bases=("glibc",),
     peers={"bulkmm-cached": COPYING, "bulkmm-streaming": COPYING},
     cold=rf"copy-{SIZE}",

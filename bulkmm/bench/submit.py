@@ -42,17 +42,17 @@ def anonymous(document: Document) -> Document:
     if "against" in document.run:
         raise BulkmmError("nothing to submit: two kernels were compared")
     if document.run.get("scenario") == HISTORY:
-        for one in document.results:
-            if not OF_DEBIAN.fullmatch(one.variant):
-                said = f"{one.variant} is no kernel of Debian"
-                raise BulkmmError(f"nothing to submit: {said}")
-    held = document.machine
-    cpu = {name: held["cpu"].get(name) for name in CPU}
+        for result in document.results:
+            if not OF_DEBIAN.fullmatch(result.variant):
+                reason = f"{result.variant} is no kernel of Debian"
+                raise BulkmmError(f"nothing to submit: {reason}")
+    source = document.machine
+    cpu = {name: source["cpu"].get(name) for name in CPU}
     # kept: whether there is one; its name may be a company's
-    cpu["hypervisor"] = "yes" if held["cpu"].get("hypervisor") else None
-    machine = {name: held.get(name) for name in MACHINE}
-    machine |= {"cpu": cpu, "kernel": _release(held.get("kernel"))}
-    machine["memory_bytes"] = round((held.get("memory_bytes") or 0) / GIB) * GIB
+    cpu["hypervisor"] = "yes" if source["cpu"].get("hypervisor") else None
+    machine = {name: source.get(name) for name in MACHINE}
+    machine |= {"cpu": cpu, "kernel": _release(source.get("kernel"))}
+    machine["memory_bytes"] = round((source.get("memory_bytes") or 0) / GIB) * GIB
     run = {k: v for k, v in document.run.items() if k.rpartition(".")[2] in RUN}
     if "host_kernel" in document.run:
         run["host_kernel"] = _release(document.run["host_kernel"])
@@ -60,8 +60,8 @@ def anonymous(document: Document) -> Document:
 
 
 def _release(text: object) -> str:
-    found = RELEASE.match(str(text))
-    return found[0] if found else "unknown"
+    match = RELEASE.match(str(text))
+    return match[0] if match else "unknown"
 
 
 def file_name(document: Document) -> str:

@@ -21,8 +21,8 @@ WORDS = {STRUCT: "struct ", UNION: "union ", ENUM: "enum ", ENUM64: "enum "}
 WORDS |= {FORWARD: "struct ", 9: "volatile ", 10: "const ", 11: "restrict "}
 TRANSPARENT = {9, 10, 11, 18}  # MODIFIERS without a name of their own
 # bytes after the common 12: once per type, and per entry
-ONCE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
-EACH = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
+PER_TYPE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
+PER_ENTRY = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
 KINDS = 19
 
 
@@ -60,7 +60,7 @@ class Types:
             elif kind == FUNCTION:
                 self._functions.setdefault(self._name(at), set()).add(self._to(at))
             self._at.append(at)
-            at += 12 + ONCE.get(kind, 0) + EACH.get(kind, 0) * entries
+            at += 12 + PER_TYPE.get(kind, 0) + PER_ENTRY.get(kind, 0) * entries
 
     def _head(self, at: int) -> tuple[int, int]:
         (info,) = struct.unpack_from("<I", self._data, at + 4)
@@ -75,7 +75,7 @@ class Types:
         return int(struct.unpack_from("<I", self._data, at + 8)[0])
 
     def _enumerate(self, at: int, kind: int, entries: int) -> None:
-        step, form = EACH[kind], "<i" if kind == ENUM else "<q"
+        step, form = PER_ENTRY[kind], "<i" if kind == ENUM else "<q"
         for cell in range(at + 12, at + 12 + step * entries, step):
             (value,) = struct.unpack_from(form, self._data, cell + 4)
             self.enumerators.setdefault(self._name(cell), value)
@@ -87,13 +87,13 @@ class Types:
         for cell in range(at + 12, at + 12 + 12 * entries, 12):
             kind, bits = struct.unpack_from("<II", self._data, cell + 4)
             offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
-            if (own := self._name(cell)) == name:
+            if (member_name := self._name(cell)) == name:
                 return offset, kind
             inner = self._at[kind]
-            if not own and self._head(inner)[0] in (STRUCT, UNION):
-                found = self._member(inner, name)
-                if found:
-                    return offset + found[0], found[1]
+            if not member_name and self._head(inner)[0] in (STRUCT, UNION):
+                nested = self._member(inner, name)
+                if nested:
+                    return offset + nested[0], nested[1]
         return None
 
     def offset(self, path: str) -> int:
@@ -102,12 +102,12 @@ class Types:
 
     def _find(self, path: str) -> tuple[int, int]:
         struct_name, _, member = path.partition(".")
-        found = None
+        location = None
         if struct_name in self._named:
-            found = self._member(self._at[self._named[struct_name]], member)
-        if not found:
+            location = self._member(self._at[self._named[struct_name]], member)
+        if not location:
             raise BulkmmError(f"the kernel's BTF has no {path}")
-        return found
+        return location
 
     def enumerator(self, name: str) -> int:
         """Return the value of an enumerator."""
@@ -136,32 +136,32 @@ class Types:
 
     def prototypes(self, function: str) -> list[str]:
         """Return the prototypes of the functions of this name, in C."""
-        return sorted(map(self._written, self._functions.get(function, ())))
+        return sorted(map(self._format_type, self._functions.get(function, ())))
 
     def against(self, path: Needs, wanted: Prototypes) -> list[str]:
         """Return why a path cannot attach to this kernel; see paths.def."""
-        missing, others = self.compared(path.needed, wanted)
-        none = [f"{names}: none" for names in missing]
-        return [*none, *others, *self.compared(path.optional, wanted)[1]]
+        missing, mismatches = self.compared(path.needed, wanted)
+        absent = [f"{names}: none" for names in missing]
+        return [*absent, *mismatches, *self.compared(path.optional, wanted)[1]]
 
     def compared(
         self, groups: Iterable[list[str]], wanted: Prototypes
     ) -> tuple[list[str], list[str]]:
         """Return which functions are missing, and which have other types."""
-        missing, others = [], []
+        missing, mismatches = [], []
         for group in groups:
-            there = {name: self.prototypes(name) for name in group}
-            if not any(there.values()):
-                missing.append(" or ".join(there))
-            others += [
-                f"{name}: {found}"
-                for name, prototypes in there.items()
-                for found in prototypes
-                if found not in wanted[name]
+            available = {name: self.prototypes(name) for name in group}
+            if not any(available.values()):
+                missing.append(" or ".join(available))
+            mismatches += [
+                f"{name}: {prototype}"
+                for name, prototypes in available.items()
+                for prototype in prototypes
+                if prototype not in wanted[name]
             ]
-        return missing, others
+        return missing, mismatches
 
-    def _written(self, number: int) -> str:
+    def _format_type(self, number: int) -> str:
         at = self._at[number]
         if not number:
             return "void"
@@ -169,11 +169,11 @@ class Types:
         if kind == PROTOTYPE:
             cells = range(at + 12, at + 12 + 8 * entries, 8)
             numbers = (struct.unpack_from("<I", self._data, at + 4)[0] for at in cells)
-            said = ", ".join(map(self._written, numbers))
-            return f"{self._written(self._to(at))} ({said})"
+            parameters = ", ".join(map(self._format_type, numbers))
+            return f"{self._format_type(self._to(at))} ({parameters})"
         if kind == POINTER:
-            to = self._written(self._to(at))
+            to = self._format_type(self._to(at))
             return f"{to}*" if to.endswith("*") else f"{to} *"
         if kind in TRANSPARENT:
-            return WORDS.get(kind, "") + self._written(self._to(at))
+            return WORDS.get(kind, "") + self._format_type(self._to(at))
         return WORDS.get(kind, "") + self._name(at)

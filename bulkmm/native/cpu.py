@@ -8,7 +8,7 @@ from bulkmm.native.vmlinux import Image
 
 # Not allowed in a process (CLAC), not true of its page tables (5 levels), or never
 # found by a stock kernel on hardware.
-REFUSED = {"smap", "la57", "xenpv"}
+MASKED_FLAGS = {"smap", "la57", "xenpv"}
 SRSO = f"{machine.CPU}/vulnerabilities/spec_rstack_overflow"
 ZEN3 = 0x19  # the first family that trains returns through an alias
 
@@ -22,10 +22,10 @@ class Cpu:
     safe_ret: bool  # its kernel mitigates speculative return stack overflow
 
 
-def here() -> Cpu:
+def read_cpu() -> Cpu:
     """Return this CPU, from /proc/cpuinfo and sysfs."""
     info = machine.cpuinfo()
-    flags = frozenset(info["flags"].split()) - REFUSED
+    flags = frozenset(info["flags"].split()) - MASKED_FLAGS
     safe_ret = "Safe RET" in (machine.read(SRSO) or "")
     return Cpu(int(info["cpu family"]), flags, safe_ret)
 
@@ -35,12 +35,12 @@ def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
 
     ``names`` is the address of x86_cap_flags, of ``words`` times 32 strings.
     """
-    found = set()
+    numbers = set()
     for number in range(words * 32):
         name = image.word(names + 8 * number, "<Q")
         if name and image.text(name) in cpu.flags:
-            found.add(number)
-    return found
+            numbers.add(number)
+    return numbers
 
 
 def return_thunk(mitigations: str, cpu: Cpu) -> str | None:

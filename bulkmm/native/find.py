@@ -14,7 +14,7 @@ from bulkmm.lab.progress import Progress
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 DKMS = Path("/usr/src")  # where the package of the sources installs them
-NONE = "none"  # instead of a module
+NO_MODULE = "none"  # instead of a module
 
 
 def image(name: str) -> Path | None:
@@ -34,8 +34,8 @@ def module(release: str, progress: Progress) -> Iterator[Path | None]:
     if file := modules.installed(Root(Path("/")), release):
         yield Path(file)
     elif (sources := _sources()) and (headers / "Makefile").is_file():
-        with scratch("bulkmm-module-") as made:
-            yield _built(release, headers, sources, made, progress)
+        with scratch("bulkmm-module-") as build_dir:
+            yield _build_module(release, headers, sources, build_dir, progress)
     else:
         yield None
 
@@ -46,7 +46,7 @@ def _sources() -> Path | None:
     return next((p for p in places if (p / "module" / "Kbuild").is_file()), None)
 
 
-def _built(
+def _build_module(
     release: str, headers: Path, sources: Path, to: Path, progress: Progress
 ) -> Path:
     from bulkmm.lab import child
@@ -62,7 +62,7 @@ def _built(
 
 
 def of_lab(
-    name: str, named: Path | None, progress: Progress, *, build_module: bool
+    name: str, module_file: Path | None, progress: Progress, *, build_module: bool
 ) -> tuple[Path, Path | None]:
     """Return a kernel of the lab and its module; locks only to make them."""
     from bulkmm.lab import paths, run
@@ -78,8 +78,8 @@ def of_lab(
             if build_module:
                 build.ensure(kernel, [], progress)
     if build_module:
-        named = build.place(kernel, []) / "module" / "bulkmm.ko"
-    return kernel.image, named
+        module_file = build.place(kernel, []) / "module" / "bulkmm.ko"
+    return kernel.image, module_file
 
 
 @contextmanager
@@ -87,20 +87,20 @@ def files(
     kernel: str, wanted: str | None, progress: Progress
 ) -> Iterator[tuple[Path, Path | None]]:
     """Yield the image and module that the command line selects."""
-    named = None if wanted in (None, NONE) else Path(wanted)
-    found = image(kernel)
-    if not found:
-        yield of_lab(kernel, named, progress, build_module=wanted is None)
+    module_file = None if wanted in (None, NO_MODULE) else Path(wanted)
+    image_file = image(kernel)
+    if not image_file:
+        yield of_lab(kernel, module_file, progress, build_module=wanted is None)
     elif wanted is not None:
-        yield found, named
+        yield image_file, module_file
     else:
         from bulkmm.native import vmlinux
 
-        release = vmlinux.release(found)
-        with module(release, progress) as made:
-            if not made:
+        release = vmlinux.release(image_file)
+        with module(release, progress) as default_module:
+            if not default_module:
                 raise UsageError(
                     f"no bulkmm.ko for {release}, nor its headers here: "
-                    f"name a --module, or {NONE}"
+                    f"name a --module, or {NO_MODULE}"
                 )
-            yield found, made
+            yield image_file, default_module

@@ -19,30 +19,31 @@ SIZES = {"memmap": 16 * GIB, "vmap": GIB}
 
 
 @dataclass(frozen=True)
-class Found:
+class FuzzResult:
     """The outcome of the cases."""
 
     subject: str
     kernel: str
     cases: int
-    kept: int  # of the corpus
-    served: int  # by the module; it fell back in the others
+    corpus_cases: int  # of the corpus
+    served_cases: int  # by the module; it fell back in the others
     differs: str = ""  # the differing case, if any
 
     def __str__(self) -> str:
         """Return a one-line summary."""
         how = "one differs" if self.differs else "none differs"
         return (
-            f"{self.subject}, {self.kernel}: {self.cases} cases ({self.kept} kept), "
-            f"{self.served} of them served by the module: {how}"
+            f"{self.subject}, {self.kernel}: {self.cases} cases "
+            f"({self.corpus_cases} kept), "
+            f"{self.served_cases} of them served by the module: {how}"
         )
 
 
-def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> Found:
+def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> FuzzResult:
     """Prepare a kernel and compare corpus and generated cases, or one given case."""
     words = requested(job, subject, seconds)
     with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
-        return compared(ready, words)
+        return compare_cases(ready, words)
 
 
 def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
@@ -58,10 +59,12 @@ def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
     return words
 
 
-def compared(ready: process.Prepared, words: list[str]) -> Found:
+def compare_cases(ready: process.Prepared, words: list[str]) -> FuzzResult:
     """Compare cases of a prepared kernel."""
-    said = measure.events(ready, words, "")
-    done = next(one for one in said if one["event"] == "fuzz")
-    differs = next((one["case"] for one in said if one["event"] == "differs"), "")
-    counts = {name: done[name] for name in ("cases", "kept", "served")}
-    return Found(words[0], ready.release, **counts, differs=differs)
+    events = measure.events(ready, words, "")
+    summary = next(event for event in events if event["event"] == "fuzz")
+    differs = next(
+        (event["case"] for event in events if event["event"] == "differs"), ""
+    )
+    counts = summary["cases"], summary["kept"], summary["served"]
+    return FuzzResult(words[0], ready.release, *counts, differs)

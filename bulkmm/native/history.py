@@ -16,7 +16,7 @@ from typing import NamedTuple
 from bulkmm import facts, grid, outcome, table
 from bulkmm.bench import amount, judge
 from bulkmm.bench import measure as bench
-from bulkmm.bench.measure import Event, Seen
+from bulkmm.bench.measure import Event, Observer
 from bulkmm.bench.subjects import Request, Subject
 from bulkmm.control import needs, text
 from bulkmm.lab.progress import Progress
@@ -46,7 +46,7 @@ class Column(NamedTuple):
     heading: str
     subject: str
     scenario: str
-    written: Callable[[Result], str]
+    formatter: Callable[[Result], str]
 
 
 COLUMNS = (
@@ -65,24 +65,26 @@ def history(args: argparse.Namespace) -> int:
     rounds, processes = amount.repeats(args)
     progress = Progress()
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
-    with ExitStack() as held:
-        files = held.enter_context(_images(args.kernels, progress))
+    with ExitStack() as stack:
+        files = stack.enter_context(_images(args.kernels, progress))
         # of two of the same release, the last
         ready = {
-            one.release: one
+            kernel.release: kernel
             for file in files
             if (
-                one := held.enter_context(
+                kernel := stack.enter_context(
                     process.prepared(file, None, "host", progress)
                 )
             )
         }
-        seen = held.enter_context(progress.following("bench history", "bench history"))
-        document = measured(list(ready.values()), job, seen)
+        observer = stack.enter_context(
+            progress.following("bench history", "bench history")
+        )
+        document = measure_kernels(list(ready.values()), job, observer)
 
     def show() -> None:
-        shown = sheet(document)
-        print(*shown.markdown(), sep="\n") if args.markdown else shown.print()
+        report = sheet(document)
+        print(*report.markdown(), sep="\n") if args.markdown else report.print()
         print_lines(notes(document))
 
     return outcome.finish(args, document, show)
@@ -92,33 +94,33 @@ def history(args: argparse.Namespace) -> int:
 def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
     """Yield the images named or, if none is, the newest of each series there is."""
     if names:
-        with ExitStack() as held:
-            chosen = [find.files(name, find.NONE, progress) for name in names]
-            yield [held.enter_context(one)[0] for one in chosen]
+        with ExitStack() as stack:
+            contexts = [find.files(name, find.NO_MODULE, progress) for name in names]
+            yield [stack.enter_context(context)[0] for context in contexts]
         return
     from bulkmm.lab import paths, run
     from bulkmm.lab.machine import archive, root
 
     paths.need_sources()
     run.need_root()
-    with paths.scratch("bulkmm-history-") as made:
+    with paths.scratch("bulkmm-history-") as directory:
         with paths.locked(progress) as cache:
-            every = archive.Archive(root.ensure(cache, progress))
-            every.update(progress)
-            newest = {one.series: one for one in reversed(every.offers())}
-            for one in newest.values():
-                file = made / one.release
-                step = progress.step(f"fetching {one.release}")
-                with step, every.fetched((one.image,)) as debs:
+            repository = archive.Archive(root.ensure(cache, progress))
+            repository.update(progress)
+            newest = {offer.series: offer for offer in reversed(repository.offers())}
+            for offer in newest.values():
+                file = directory / offer.release
+                step = progress.step(f"fetching {offer.release}")
+                with step, repository.fetched((offer.image,)) as debs:
                     file.write_bytes(vmlinux.boot_file(debs[0]))
-        yield sorted(made.iterdir())
+        yield sorted(directory.iterdir())
 
 
-def measured(
-    kernels: Sequence[process.Prepared], job: measure.Job, seen: Seen
+def measure_kernels(
+    kernels: Sequence[process.Prepared], job: measure.Job, observer: Observer
 ) -> Document:
     """Return what all kernels take for the scenarios of all columns."""
-    kernels = sorted(kernels, key=lambda one: needs.version(one.release))
+    kernels = sorted(kernels, key=lambda kernel: needs.version(kernel.release))
     oldest = kernels[0].release
     subject = Subject(
         name="history",
@@ -134,36 +136,36 @@ def measured(
             only = dataclasses.replace(job, only=(column.scenario,))
             size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
             words = [*measure.words(only, column.subject, size, number), "--stock"]
-            for one in chance.sample(kernels, len(kernels)):
-                for event in measure.events(one, words, padding):
+            for kernel in chance.sample(kernels, len(kernels)):
+                for event in measure.events(kernel, words, padding):
                     again = AGAIN if event.get("variant", "").endswith(AGAIN) else ""
                     # the control is the oldest's; of others it is only verified
-                    if one.release == oldest:
+                    if kernel.release == oldest:
                         yield {**event, "variant": oldest + again}
                     elif event["event"] != "sample" or not again:
-                        yield {**event, "variant": one.release}
+                        yield {**event, "variant": kernel.release}
 
     request = Request(subject, subject.full, processes=job.processes, seed=job.seed)
-    found = bench.measured([(request, start)], seen)
+    result = bench.measure_requests([(request, start)], observer)
     # whose code ran is in the names of the variants, too
-    found.run["host_kernel"] = found.machine["kernel"]
-    found.run["returns"] = kernels[0].mitigations
-    found.machine["kernel"] = kernels[-1].release
-    return found
+    result.run["host_kernel"] = result.machine["kernel"]
+    result.run["returns"] = kernels[0].mitigations
+    result.machine["kernel"] = kernels[-1].release
+    return result
 
 
 def sheet(document: Document) -> Sheet:
     """Return a row per kernel, oldest first, with its ratio to the oldest."""
-    held = judge.by_scenario(document.results)
+    scenarios = judge.by_scenario(document.results)
     ratios = {(one.scenario, one.variant): one for one in document.ratios}
-    columns = [one for one in COLUMNS if one.scenario in held]
-    names = list(held[columns[0].scenario])
+    columns = [one for one in COLUMNS if one.scenario in scenarios]
+    names = list(scenarios[columns[0].scenario])
     names.remove(names[0] + AGAIN)
     rows = [
         [
             f"{name}",
             *(
-                one.written(held[one.scenario][name])
+                one.formatter(scenarios[one.scenario][name])
                 + (f", {table.factor(ratio)}" if ratio else "")
                 for one in columns
                 for ratio in [ratios.get((one.scenario, name))]
@@ -177,7 +179,13 @@ def sheet(document: Document) -> Sheet:
 def notes(document: Document) -> list[str]:
     """Return the lines below the table."""
     first = document.results[0].variant
-    said = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
+    summary = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
     machine = f"native: {facts.cpu_name(document)}; n = {document.run['processes']}"
     quiet = facts.quiet(document)
-    return [said, f"{machine} processes.", *quiet, facts.passed(document), table.LEGEND]
+    return [
+        summary,
+        f"{machine} processes.",
+        *quiet,
+        facts.passed(document),
+        table.LEGEND,
+    ]

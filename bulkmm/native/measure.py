@@ -11,7 +11,7 @@ from bulkmm import grid
 from bulkmm.bench import measure as bench
 from bulkmm.bench import program
 from bulkmm.bench.amount import check_memory
-from bulkmm.bench.measure import Event, Seen
+from bulkmm.bench.measure import Event, Observer
 from bulkmm.bench.subjects import Amount, Request, Subject
 from bulkmm.errors import BulkmmError, UsageError
 from bulkmm.lab.progress import Progress
@@ -27,7 +27,7 @@ SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
 def _subject(
     name: str,
-    ours: tuple[str, ...],
+    own_variants: tuple[str, ...],
     full: int,
     quick: int,
     memory: float,
@@ -40,7 +40,7 @@ def _subject(
         full=Amount(full),
         quick=Amount(quick),
         memory=memory,
-        ours=ours,
+        own_variants=own_variants,
         bases=(grid.STOCK,),
         cold=cold,
         cached=cached,
@@ -106,41 +106,47 @@ class Job:
 
 
 def run(
-    job: Job, names: Sequence[str], progress: Progress, seen: Seen | None = None
+    job: Job, names: Sequence[str], progress: Progress, observer: Observer | None = None
 ) -> Document:
-    """Measure and compare these subjects; ``seen`` is called for each event."""
+    """Measure and compare these subjects; ``observer`` is called for each event."""
     for name in names:
         requested(job, SUBJECTS[name])  # reject bad requests at once
     images = job.kernel, job.module, job.against
     with process.two(*images, job.mitigations, progress) as ready:
-        return measured(ready, job, names, seen)
+        return measured(ready, job, names, observer)
 
 
 def measured(
-    ready: process.Prepared, job: Job, names: Sequence[str], seen: Seen | None = None
+    ready: process.Prepared,
+    job: Job,
+    names: Sequence[str],
+    observer: Observer | None = None,
 ) -> Document:
     """Return the measurements of a prepared kernel."""
-    asked = [requested(job, _compared(ready, SUBJECTS[name])) for name in names]
-    starts = [(one, partial(_process, ready, job, one)) for one in asked]
-    found = bench.measured(starts, seen)
-    if not found.results:
-        named = ", ".join(job.only)
-        raise UsageError(f"no scenario {named} of this size: see docs/native.md")
-    found.run |= {"host_kernel": found.machine["kernel"], "returns": ready.mitigations}
-    found.machine["kernel"] = ready.release  # whose code it is
+    requests = [requested(job, _adapt_subject(ready, SUBJECTS[name])) for name in names]
+    starts = [(request, partial(_process, ready, job, request)) for request in requests]
+    document = bench.measure_requests(starts, observer)
+    if not document.results:
+        scenarios = ", ".join(job.only)
+        raise UsageError(f"no scenario {scenarios} of this size: see docs/native.md")
+    document.run |= {
+        "host_kernel": document.machine["kernel"],
+        "returns": ready.mitigations,
+    }
+    document.machine["kernel"] = ready.release  # whose code it is
     if ready.against:
-        found.run["against"] = ready.against.release
-    return found
+        document.run["against"] = ready.against.release
+    return document
 
 
-def _compared(ready: process.Prepared, subject: Subject) -> Subject:
+def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
     """Return a subject as it is if there is a kernel to compare with."""
     if not ready.against:
         return subject
     release = ready.against.release
     return replace(
         subject,
-        ours=(KERNEL, *subject.ours),
+        own_variants=(KERNEL, *subject.own_variants),
         bases=(grid.AGAINST,),
         cold="",
         right=f"as the code of {release} leaves it, in every round",
@@ -166,18 +172,18 @@ def requested(job: Job, subject: Subject) -> Request:
 def _process(
     ready: process.Prepared, job: Job, request: Request, number: int, padding: str
 ) -> list[Event]:
-    said = words(job, request.subject.name, request.amount.size, number)
-    return events(ready, said, padding)
+    arguments = words(job, request.subject.name, request.amount.size, number)
+    return events(ready, arguments, padding)
 
 
 def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
     """Return the harness's arguments for one process."""
-    said = [subject, f"--size={size}", f"--rounds={job.rounds}"]
-    said += [f"--seed={job.seed + number}"]
-    said += [f"--only={','.join(job.only)}"] if job.only else []
-    said += ["--backends"] if job.backends else []
-    said += ["--break-one-word"] if job.corrupt else []
-    return said + ([] if job.case is None else [f"--case={job.case}"])
+    arguments = [subject, f"--size={size}", f"--rounds={job.rounds}"]
+    arguments += [f"--seed={job.seed + number}"]
+    arguments += [f"--only={','.join(job.only)}"] if job.only else []
+    arguments += ["--backends"] if job.backends else []
+    arguments += ["--break-one-word"] if job.corrupt else []
+    return arguments + ([] if job.case is None else [f"--case={job.case}"])
 
 
 def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
@@ -185,8 +191,10 @@ def events(ready: process.Prepared, words: list[str], padding: str) -> list[Even
     late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
     command = ready.command(words)
     environment = {"BULKMM_BENCH_PADDING": padding}
-    done = program.run(command, LIMIT, "the native harness", late, environment)
-    if done.returncode not in (0, program.WRONG_OUTPUT):
-        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
-        raise BulkmmError(f"{words[0]} of {ready.release}: {said[-1]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    completed = program.run(command, LIMIT, "the native harness", late, environment)
+    if completed.returncode not in (0, program.WRONG_OUTPUT):
+        error_lines = completed.stderr.strip().splitlines() or [
+            f"ended with {completed.returncode}"
+        ]
+        raise BulkmmError(f"{words[0]} of {ready.release}: {error_lines[-1]}")
+    return [json.loads(line) for line in completed.stdout.splitlines()]

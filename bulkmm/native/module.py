@@ -36,18 +36,18 @@ class Module(vmlinux.Placed):
     symbols: dict[str, int] = field(default_factory=dict)
 
 
-def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
+def load(path: Path, release: str, base: int, addresses: dict[str, int]) -> Module:
     """Return the module at ``base``, from a file that may be compressed.
 
-    ``known``: addresses of all that it may use.
+    ``addresses``: of all that it may use.
     """
     try:
-        held = path.read_bytes()
-        elf = ELFFile(io.BytesIO(vmlinux.unpacked(path, held) or held))
+        content = path.read_bytes()
+        elf = ELFFile(io.BytesIO(vmlinux.unpacked(path, content) or content))
         if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_REL":
             raise BulkmmError(f"{path}: not a module for x86-64")
         _check_release(path, elf, release)
-        return _linked(path, elf, base, known)
+        return _linked(path, elf, base, addresses)
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error
     except (ELFError, struct.error, KeyError, AttributeError) as error:
@@ -56,14 +56,14 @@ def load(path: Path, release: str, base: int, known: dict[str, int]) -> Module:
 
 def _check_release(path: Path, elf: ELFFile, release: str) -> None:
     info = elf.get_section_by_name(".modinfo")
-    found = re.search(rb"(?:^|\0)vermagic=(\S+)", info.data() if info else b"")
-    if not found:
+    match = re.search(rb"(?:^|\0)vermagic=(\S+)", info.data() if info else b"")
+    if not match:
         raise BulkmmError(f"{path}: not a module: it names no kernel")
-    if (built := found[1].decode()) != release:
-        raise BulkmmError(f"{path}: built for {built}, the kernel is {release}")
+    if (vermagic := match[1].decode()) != release:
+        raise BulkmmError(f"{path}: built for {vermagic}, the kernel is {release}")
 
 
-def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Module:
+def _linked(path: Path, elf: ELFFile, base: int, addresses: dict[str, int]) -> Module:
     module = Module("the module", base, np.zeros(0, np.uint8), {})
     placed: dict[int, int] = {}
     end = base
@@ -80,7 +80,7 @@ def _linked(path: Path, elf: ELFFile, base: int, known: dict[str, int]) -> Modul
         if section["sh_type"] != "SHT_NOBITS":
             module.write(address, section.data())
     symbols = symbols_of(elf)
-    values = _resolve(path, symbols, placed, known)
+    values = _resolve(path, symbols, placed, addresses)
     for symbol, value in zip(symbols, values, strict=True):
         if symbol.name and symbol["st_shndx"] in placed:
             module.symbols.setdefault(symbol.name, value)
@@ -97,16 +97,16 @@ def symbols_of(elf: ELFFile) -> list[Symbol]:
 
 
 def _resolve(
-    path: Path, symbols: list[Symbol], placed: dict[int, int], known: dict[str, int]
+    path: Path, symbols: list[Symbol], placed: dict[int, int], addresses: dict[str, int]
 ) -> list[int]:
     values, missing = [], []
     for symbol in symbols:
         section = symbol["st_shndx"]
         value = symbol["st_value"]
         if section == "SHN_UNDEF" and symbol.name:
-            if symbol.name not in known and symbol["st_info"]["bind"] != "STB_WEAK":
+            if symbol.name not in addresses and symbol["st_info"]["bind"] != "STB_WEAK":
                 missing.append(symbol.name)
-            value = known.get(symbol.name, 0)
+            value = addresses.get(symbol.name, 0)
         elif section != "SHN_ABS":
             value += placed.get(section, 0)
         values.append(value)
@@ -122,12 +122,16 @@ def _relocate(
     section: RelocationSection,
     values: list[int],
 ) -> None:
-    for one in section.iter_relocations():
-        kind = describe_reloc_type(one["r_info_type"], section.elffile)
+    for relocation in section.iter_relocations():
+        kind = describe_reloc_type(relocation["r_info_type"], section.elffile)
         if kind not in FORMS:
             raise BulkmmError(f"{path}: unknown relocation {kind}")
         form, distance = FORMS[kind]
-        at = start + one["r_offset"]
-        value = values[one["r_info_sym"]] + one["r_addend"] - (at if distance else 0)
+        at = start + relocation["r_offset"]
+        value = (
+            values[relocation["r_info_sym"]]
+            + relocation["r_addend"]
+            - (at if distance else 0)
+        )
         code = struct.pack(form, value % 2 ** (8 * struct.calcsize(form)))
         module.write(at, code)

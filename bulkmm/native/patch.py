@@ -62,8 +62,8 @@ def apply(text: Placed, plan: Plan) -> None:
         _retpoline(text, site, plan)
     for site in _sites(text, "return"):
         _return(text, site, plan)
-    for one in _alternatives(text, plan.alt):
-        _alternative(text, plan, one)
+    for alternative in _alternatives(text, plan.alt):
+        _alternative(text, plan, alternative)
 
 
 def _sites(text: Placed, kind: str) -> Iterator[int]:
@@ -115,17 +115,17 @@ def _paravirt(text: Placed, plan: Plan) -> None:
 def _alternatives(text: Placed, form: struct.Struct) -> Iterator[tuple[int, ...]]:
     """Yield address, replacement's address, feature, flags, both lengths."""
     address, size = text.section(".altinstructions")
-    for index, one in enumerate(form.iter_unpack(text.read(address, size))):
+    for index, entry in enumerate(form.iter_unpack(text.read(address, size))):
         at = address + index * form.size
-        first, second, feature, *rest = one
+        first, second, feature, *rest = entry
         if form is ALT_SHORT:
             rest.insert(0, ALT_NOT if feature & SHORT_NOT else 0)
             feature &= ~SHORT_NOT
         yield at + first, at + 4 + second, feature, *rest
 
 
-def _alternative(text: Placed, plan: Plan, one: tuple[int, ...]) -> None:
-    site, source, feature, flags, length, new = one
+def _alternative(text: Placed, plan: Plan, alternative: tuple[int, ...]) -> None:
+    site, source, feature, flags, length, new = alternative
     wanted = (feature in plan.features) != bool(flags & ALT_NOT)
     if not wanted or new > length:
         return

@@ -24,7 +24,7 @@ from bulkmm.native import cpu, module, patch, symbols, vmlinux
 from bulkmm.native.btf import Types
 from bulkmm.native.vmlinux import Image
 
-BUILT = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
+HARNESS = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
 STUB = "stub_"  # the harness's replacement of a kernel function
 ALIGN = 2 << 20
 
@@ -43,24 +43,24 @@ class Prepared:
 
     def command(self, words: Iterable[object]) -> list[object]:
         """Return the harness's command line."""
-        other = []
+        options = []
         if self.against:
-            other = ["--stock", f"--against={self.against.path}"]
-        return [self.program, self.path, *words, *other]
+            options = ["--stock", f"--against={self.against.path}"]
+        return [self.program, self.path, *words, *options]
 
 
 def harness() -> Path:
     """Return the path of the harness."""
     if platform.machine() != "x86_64":
         raise BulkmmError("a kernel's own code runs on x86-64 only, so far")
-    if not BUILT.is_file():
+    if not HARNESS.is_file():
         raise BulkmmError("the native harness was not found: run make build")
-    return BUILT
+    return HARNESS
 
 
-def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
+def read(kernel: Path, map_base: int = vmlinux.MAP_BASE) -> tuple[Image, Types]:
     """Return a kernel's image and its types."""
-    image = vmlinux.read(kernel, mapped)
+    image = vmlinux.read(kernel, map_base)
     if not (data := image.read(*image.section(".BTF"))):
         raise BulkmmError(f"{kernel}: the kernel has no BTF")
     return image, Types(data)
@@ -69,80 +69,81 @@ def read(kernel: Path, mapped: int = vmlinux.MAPPED) -> tuple[Image, Types]:
 @contextmanager
 def prepared(
     kernel: Path,
-    built: Path | None,
+    module_file: Path | None,
     mitigations: str,
     progress: Progress,
-    mapped: int = vmlinux.MAPPED,
+    map_base: int = vmlinux.MAP_BASE,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the module built for it."""
-    found = harness()
-    image, types = read(kernel, mapped)
+    executable = harness()
+    image, types = read(kernel, map_base)
     if not (table := needs.read("x86_64")).supports(image.release):
         oldest, newest = table.kernels
         raise BulkmmError(
             f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
             f"{oldest} to {newest}"
         )
-    known = symbols.find(image, progress)
-    processor = cpu.here()
+    kallsyms = symbols.find(image, progress)
+    processor = cpu.read_cpu()
     thunk = cpu.return_thunk(mitigations, processor)
-    plan = _plan(image, types, known, processor, thunk)
+    plan = _plan(image, types, kallsyms, processor, thunk)
     # open until the end: it may be built again meanwhile, with functions elsewhere
-    with found.open("rb") as held, scratch("bulkmm-native-") as where:
-        linked = _module(built, image, known, held) if built else None
-        _patch(image, known, plan, linked)
-        _write(where, image, linked, known, types)
-        program = f"/proc/{os.getpid()}/fd/{held.fileno()}"
+    with executable.open("rb") as file, scratch("bulkmm-native-") as where:
+        linked = _module(module_file, image, kallsyms, file) if module_file else None
+        _patch(image, kallsyms, plan, linked)
+        _write(where, image, linked, kallsyms, types)
+        program = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         yield Prepared(where, image.release, thunk or "plain returns", program)
 
 
 @contextmanager
 def two(
     kernel: Path,
-    built: Path | None,
+    module_file: Path | None,
     against: Path | None,
     mitigations: str,
     progress: Progress,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the one to compare it with."""
-    with prepared(kernel, built, mitigations, progress) as ready:
+    with prepared(kernel, module_file, mitigations, progress) as ready:
         if not against:
             yield ready
             return
-        where = vmlinux.MAPPED_SECOND
-        with prepared(against, None, mitigations, progress, where) as other:
-            yield replace(ready, against=other)
+        where = vmlinux.SECOND_MAP_BASE
+        with prepared(against, None, mitigations, progress, where) as second:
+            yield replace(ready, against=second)
 
 
 def _plan(
     image: Image,
     types: Types,
-    known: symbols.Symbols,
+    kallsyms: symbols.Symbols,
     processor: cpu.Cpu,
     thunk: str | None,
 ) -> patch.Plan:
     forms = {form.size: form for form in (patch.ALT, patch.ALT_SHORT)}
     if not (form := forms.get(types.size("alt_instr"))):
         raise BulkmmError("the kernel's alternatives have an unknown form")
-    words = known.size("x86_cap_flags") // 8 // 32
-    features = cpu.features(image, known["x86_cap_flags"], words, processor)
+    words = kallsyms.size("x86_cap_flags") // 8 // 32
+    features = cpu.features(image, kallsyms["x86_cap_flags"], words, processor)
     features.add(patch.always(image, form))
     has = image.at(
-        known["boot_cpu_data"] + types.offset("cpuinfo_x86.x86_capability"), 4 * words
+        kallsyms["boot_cpu_data"] + types.offset("cpuinfo_x86.x86_capability"),
+        4 * words,
     )
     flags = np.zeros(32 * words, np.uint8)
     flags[sorted(features)] = 1
     has[:] = np.packbits(flags, bitorder="little")
-    returns = known[thunk] if thunk else None
+    returns = kallsyms[thunk] if thunk else None
     paravirt = 0, 0
     if ".parainstructions" in image.sections:
-        paravirt = known["pv_ops"], known["_paravirt_nop"]
-    thunks = known.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
+        paravirt = kallsyms["pv_ops"], kallsyms["_paravirt_nop"]
+    thunks = kallsyms.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
     return patch.Plan(features, thunks, image, returns, form, paravirt)
 
 
 def _module(
-    built: Path, image: Image, known: symbols.Symbols, program: BinaryIO
+    module_file: Path, image: Image, kallsyms: symbols.Symbols, program: BinaryIO
 ) -> module.Module:
     base = -(-(image.base + len(image.data)) // ALIGN) * ALIGN
     stubs = {
@@ -150,31 +151,31 @@ def _module(
         for symbol in module.symbols_of(ELFFile(program))
         if symbol.name.startswith(STUB)
     }
-    return module.load(built, image.release, base, known.all | stubs)
+    return module.load(module_file, image.release, base, kallsyms.all | stubs)
 
 
 def _patch(
     image: Image,
-    known: symbols.Symbols,
+    kallsyms: symbols.Symbols,
     plan: patch.Plan,
     linked: module.Module | None,
 ) -> None:
     patch.apply(image, plan)
-    start, stop = known["__start_mcount_loc"], known["__stop_mcount_loc"]
-    listed = image.words(start, stop - start, "<Q")
+    start, stop = kallsyms["__start_mcount_loc"], kallsyms["__stop_mcount_loc"]
+    sites = image.words(start, stop - start, "<Q")
     end = image.base + len(image.data)
-    patch.entries(image, [one for one in listed if image.base <= one < end])
+    patch.entries(image, [site for site in sites if image.base <= site < end])
     if linked:
         patch.apply(linked, plan)
-        own = linked.section("__mcount_loc")
-        patch.entries(linked, linked.words(*own, "<Q"))
+        section = linked.section("__mcount_loc")
+        patch.entries(linked, linked.words(*section, "<Q"))
 
 
 def _write(
     where: Path,
     image: Image,
     linked: module.Module | None,
-    known: symbols.Symbols,
+    kallsyms: symbols.Symbols,
     types: Types,
 ) -> None:
     image.data.tofile(where / "kernel")
@@ -186,14 +187,14 @@ def _write(
         "module size": 0,
         **layout(types),
     }
-    named = {"f": facts, "k": known.all}
+    tables = {"f": facts, "k": kallsyms.all}
     if linked:
         linked.data.tofile(where / "module")
         facts |= {"module": linked.base, "module size": len(linked.data)}
-        named["m"] = linked.symbols
+        tables["m"] = linked.symbols
     lines = (
         f"{value:x} {of} {name}\n"
-        for of, values in named.items()
+        for of, values in tables.items()
         for name, value in values.items()
     )
     (where / "names").write_text("".join(lines), encoding="ascii")

@@ -32,13 +32,13 @@ def kernel(args: argparse.Namespace) -> int:
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
     progress = Progress()
     rounds, processes = amount.repeats(args)
-    wanted = find.NONE if args.against and args.module is None else args.module
-    with ExitStack() as held:
-        image, module = held.enter_context(find.files(args.kernel, wanted, progress))
+    wanted = find.NO_MODULE if args.against and args.module is None else args.module
+    with ExitStack() as stack:
+        image, module = stack.enter_context(find.files(args.kernel, wanted, progress))
         against = None
         if args.against:
-            other = find.files(args.against, find.NONE, progress)
-            against, _ = held.enter_context(other)
+            files = find.files(args.against, find.NO_MODULE, progress)
+            against, _ = stack.enter_context(files)
         job = measure.Job(
             kernel=image,
             module=module,
@@ -57,8 +57,8 @@ def kernel(args: argparse.Namespace) -> int:
         if args.fuzz is not None:
             return _fuzz(args, job, progress)
         names = SUBJECTS if args.subject == "all" else (args.subject,)
-        with progress.following("bench kernel: starting", "bench kernel") as seen:
-            document = measure.run(job, names, progress, seen)
+        with progress.following("bench kernel: starting", "bench kernel") as observer:
+            document = measure.run(job, names, progress, observer)
     wanted = table.Show(all_rows=args.all_rows)
     return outcome.finish(
         args, document, lambda: table.print_documents([document], show=wanted)
@@ -81,12 +81,12 @@ def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
     code = Exit.OK
     for subject in subjects:
         with progress.shown(f"fuzzing {subject}"):
-            found = fuzz.run(job, subject, args.fuzz, progress)
-        print(found)
-        if found.differs:
+            result = fuzz.run(job, subject, args.fuzz, progress)
+        print(result)
+        if result.differs:
             words = f"{subject} --kernel {args.kernel} --fuzz 0"
-            given = ((name, getattr(args, name)) for name in ("module", "size"))
-            words += "".join(f" --{name} {value}" for name, value in given if value)
-            print(f"again: bulkmm bench kernel {words} --case '{found.differs}'")
+            options = ((name, getattr(args, name)) for name in ("module", "size"))
+            words += "".join(f" --{name} {value}" for name, value in options if value)
+            print(f"again: bulkmm bench kernel {words} --case '{result.differs}'")
             code = Exit.VERDICT
     return code

@@ -55,7 +55,7 @@ class Symbols:
 def find(image: Image, progress: Progress) -> Symbols:
     """Return the symbols of an image."""
     with progress.step(f"reading the symbols of {image.release}"):
-        return Symbols(image, _found(image))
+        return Symbols(image, _run_finder(image))
 
 
 def _tables(image: Image) -> bytes:
@@ -67,16 +67,16 @@ def _tables(image: Image) -> bytes:
     return bytes(header) + (section.data() if section else b"")
 
 
-def _found(image: Image) -> str:
+def _run_finder(image: Image) -> str:
     """Run the finder on the tables as they are before relocation."""
     with os.fdopen(os.memfd_create("kernel"), "wb", 0) as raw:
         raw.write(_tables(image))
         name = f"/proc/{os.getpid()}/fd/{raw.fileno()}"
         command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
         late = f"the kernel's symbols were not found in {LIMIT} s"
-        done = program.run(command, LIMIT, sys.executable, late)
-    if done.returncode or len(done.stdout.splitlines()) < LEAST:
+        completed = program.run(command, LIMIT, sys.executable, late)
+    if completed.returncode or len(completed.stdout.splitlines()) < LEAST:
         raise BulkmmError(
             f"the kernel {image.release} has no kallsyms that can be read"
         )
-    return done.stdout
+    return completed.stdout

@@ -30,7 +30,7 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 KERNEL_MAP = 0xFFFFFFFF80000000  # where x86-64 links a kernel, physical 0
 # its address in the process, and that of a second one: below 1.75 GB all is free
-MAPPED, MAPPED_SECOND = 0x20000000, 0x40000000
+MAP_BASE, SECOND_MAP_BASE = 0x20000000, 0x40000000
 HEADER = 0x268  # bytes of the boot header that are read
 SETUP_SECTS, SIGNATURE, VERSION, XLOADFLAGS, PAYLOAD = 0x1F1, 0x202, 0x20E, 0x236, 0x248
 KERNEL_64 = 1  # of XLOADFLAGS
@@ -67,13 +67,13 @@ class Placed:
 
     def word(self, address: int, form: str) -> int:
         """Return one number, in a format of Python's ``struct``."""
-        (found,) = self.words(address, struct.calcsize(form), form)
-        return found
+        (value,) = self.words(address, struct.calcsize(form), form)
+        return value
 
     def words(self, address: int, size: int, form: str) -> list[int]:
         """Return the numbers in so many bytes."""
         data = self.read(address, size)
-        return [found for (found,) in struct.iter_unpack(form, data)]
+        return [value for (value,) in struct.iter_unpack(form, data)]
 
     def section(self, name: str) -> tuple[int, int]:
         """Return address and size of a section; without one, of nothing."""
@@ -87,12 +87,12 @@ class Image(Placed):
     release: str
     gs: int  # base of per-CPU addresses
     payload: bytes = field(repr=False)  # the kernel as it was linked
-    mapped: int = MAPPED
+    map_base: int = MAP_BASE
 
     @property
     def delta(self) -> int:
         """Return what is added to addresses as linked."""
-        return (self.mapped - KERNEL_MAP) % 2**64
+        return (self.map_base - KERNEL_MAP) % 2**64
 
     def place(self, linked: int) -> int:
         """Return the process address of a link address."""
@@ -104,13 +104,13 @@ class Image(Placed):
         return self.data[start : start + 256].tobytes().partition(b"\0")[0].decode()
 
 
-def read(path: Path, mapped: int = MAPPED) -> Image:
+def read(path: Path, map_base: int = MAP_BASE) -> Image:
     """Return the kernel in a boot file or a package of one."""
     name, packed = _payload(path, boot_file(path))
     if (payload := unpacked(path, packed)) is None:
         raise BulkmmError(f"{path}: unknown compression ({packed[:4].hex()})")
     try:
-        return _laid_out(path, name, payload, mapped)
+        return _laid_out(path, name, payload, map_base)
     except (ELFError, struct.error, IndexError, ValueError) as error:
         raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
 
@@ -123,13 +123,13 @@ def release(path: Path) -> str:
 def boot_file(path: Path) -> bytes:
     """Return a file's content, or the kernel image in a package."""
     try:
-        held = path.read_bytes()
+        content = path.read_bytes()
     except PermissionError as error:
         how = "have root make a copy that you can read, and name that"
         raise BulkmmError(f"{path}: {error.strerror}: {how}") from error
     except OSError as error:
         raise BulkmmError(f"{path}: {error.strerror}") from error
-    return _in_package(path) if held.startswith(PACKAGE) else held
+    return _in_package(path) if content.startswith(PACKAGE) else content
 
 
 def _in_package(path: Path) -> bytes:
@@ -140,10 +140,10 @@ def _in_package(path: Path) -> bytes:
             Popen(command, stdout=PIPE, stderr=DEVNULL) as child,
             tarfile.open(fileobj=child.stdout, mode="r|") as files,
         ):
-            for one in files:
-                held = files.extractfile(one) if IMAGE.search(one.name) else None
-                if held:
-                    return held.read()
+            for member in files:
+                file = files.extractfile(member) if IMAGE.search(member.name) else None
+                if file:
+                    return file.read()
     except FileNotFoundError as error:
         raise BulkmmError("dpkg-deb is not installed") from error
     except (OSError, tarfile.TarError) as error:
@@ -166,8 +166,8 @@ def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:
     if len(boot) < start + length:
         lacking = start + length - len(boot)
         raise BulkmmError(f"{path}: truncated: {lacking} bytes are missing")
-    named = re.match(rb"[\w.+~-]+", boot[version + 0x200 :][:256])
-    name = named[0].decode() if named else "unknown"
+    match = re.match(rb"[\w.+~-]+", boot[version + 0x200 :][:256])
+    name = match[0].decode() if match else "unknown"
     return name, boot[start : start + length]
 
 
@@ -176,13 +176,13 @@ def _lz4(data: bytes) -> bytes:
 
     All but the last hold the same; the kernel's build appends their total.
     """
-    found, at = bytearray(), len(LZ4_LEGACY)
-    while len(found) % LZ4_BLOCK == 0 and at + 8 <= len(data):
+    content, at = bytearray(), len(LZ4_LEGACY)
+    while len(content) % LZ4_BLOCK == 0 and at + 8 <= len(data):
         (length,) = struct.unpack_from("<I", data, at)
         block = data[at + 4 : at + 4 + length]
-        found += lz4.decompress(block, uncompressed_size=LZ4_BLOCK)
+        content += lz4.decompress(block, uncompressed_size=LZ4_BLOCK)
         at += 4 + length
-    return bytes(found)
+    return bytes(content)
 
 
 FORMATS: dict[bytes, Callable[[bytes], bytes]] = {
@@ -202,35 +202,39 @@ DAMAGE = (
 
 def unpacked(path: Path, packed: bytes) -> bytes | None:
     """Return the decompressed data; None if the format is unknown."""
-    found = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
+    methods = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
     try:
-        return found[0](packed) if found else None
+        return methods[0](packed) if methods else None
     except DAMAGE as error:
         raise BulkmmError(f"{path}: damaged: {error}") from error
 
 
-def _laid_out(path: Path, release: str, payload: bytes, mapped: int) -> Image:
+def _laid_out(path: Path, release: str, payload: bytes, map_base: int) -> Image:
     elf = ELFFile(io.BytesIO(payload))
     if elf["e_machine"] != "EM_X86_64":
         raise BulkmmError(f"{path}: a kernel of another architecture, not x86-64")
-    loads = [one for one in elf.iter_segments() if one["p_type"] == "PT_LOAD"]
+    segments = [
+        segment for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD"
+    ]
     # Per-CPU data may be linked at 0: use its load address.
-    low = min(KERNEL_MAP + one["p_paddr"] for one in loads)
-    end = max(KERNEL_MAP + one["p_paddr"] + one["p_memsz"] for one in loads)
+    low = min(KERNEL_MAP + segment["p_paddr"] for segment in segments)
+    end = max(
+        KERNEL_MAP + segment["p_paddr"] + segment["p_memsz"] for segment in segments
+    )
     image = Image(
         f"the kernel {release}",
         release=release,
-        base=low - KERNEL_MAP + mapped,
+        base=low - KERNEL_MAP + map_base,
         data=np.zeros(end - low, np.uint8),
         sections={},
         gs=0,
         payload=payload,
-        mapped=mapped,
+        map_base=map_base,
     )
-    for one in loads:
-        start = KERNEL_MAP + one["p_paddr"] - low + image.base
-        image.write(start, one.data())
-        if not one["p_vaddr"]:
+    for segment in segments:
+        start = KERNEL_MAP + segment["p_paddr"] - low + image.base
+        image.write(start, segment.data())
+        if not segment["p_vaddr"]:
             image.gs = start
     for section in elf.iter_sections():
         address = image.place(section["sh_addr"])
@@ -245,14 +249,14 @@ def _relocate(path: Path, image: Image, tables: bytes) -> None:
     ends = np.flatnonzero(words == 0)
     blocks = [part[part != 0] for part in np.split(words, ends)[:-1]]
     delta = image.delta
-    known = {
+    layouts = {
         2: ((4, delta), (8, delta)),
         3: ((4, delta), (4, -delta), (8, delta)),
     }
-    if len(blocks) not in known:
+    if len(blocks) not in layouts:
         raise BulkmmError(f"{path}: a kernel that cannot be relocated")
-    to = image.mapped - KERNEL_MAP % 2**32 - image.base
-    for block, (width, by) in zip(blocks, known[len(blocks)], strict=True):
+    to = image.map_base - KERNEL_MAP % 2**32 - image.base
+    for block, (width, by) in zip(blocks, layouts[len(blocks)], strict=True):
         _add(image.data, block.astype(np.int64) + to, width, by)
 
 

@@ -34,16 +34,16 @@ def broken(to: Path, name: str, right: str, wrong: str) -> Path:
 
 
 def events(
-    scenarios: Mapping[str, Times], served: Sequence[tuple[str, str, str]] = ()
+    scenarios: Mapping[str, Times], picks: Sequence[tuple[str, str, str]] = ()
 ) -> list[list[Event]]:
-    """Return what each process says; ``served``: scenario, variant, backend."""
+    """Return what each process says; ``picks``: scenario, variant, backend."""
     count = len(next(iter(next(iter(scenarios.values())).values())))
-    return [process(scenarios, served, number) for number in range(count)]
+    return [process(scenarios, picks, number) for number in range(count)]
 
 
 def process(
     scenarios: Mapping[str, Times],
-    served: Sequence[tuple[str, str, str]] = (),
+    picks: Sequence[tuple[str, str, str]] = (),
     number: int = 0,
     *,
     ok: bool = True,
@@ -53,27 +53,27 @@ def process(
     lines: list[Event] = [start]
     for scenario, variants in scenarios.items():
         for variant, times in variants.items():
-            named = {"scenario": scenario, "variant": variant}
+            arm = {"scenario": scenario, "variant": variant}
             lines += [
-                {"event": "sample", **named, "round": i, "bytes": 1000, "ns": ns}
+                {"event": "sample", **arm, "round": i, "bytes": 1000, "ns": ns}
                 for i, ns in enumerate(times[number])
             ]
-            lines.append({"event": "verified", **named, "ok": ok})
-    for scenario, variant, backend in served:
-        named = {"scenario": scenario, "variant": variant, "backend": backend}
-        lines.append({"event": "served", **named})
+            lines.append({"event": "verified", **arm, "ok": ok})
+    for scenario, variant, backend in picks:
+        arm = {"scenario": scenario, "variant": variant, "backend": backend}
+        lines.append({"event": "served", **arm})
     return lines
 
 
 def document(
     *parts: tuple[subjects.Subject, Mapping[str, Times]],
-    served: Sequence[tuple[str, str, str]] = (),
+    picks: Sequence[tuple[str, str, str]] = (),
 ) -> Any:
     """Return the document of these times of subjects."""
-    taken = [(subject, events(scenarios, served)) for subject, scenarios in parts]
+    measurements = [(subject, events(scenarios, picks)) for subject, scenarios in parts]
     return measure.document(
-        (said, subjects.Request(subject, subject.full, processes=len(said)))
-        for subject, said in taken
+        (logs, subjects.Request(subject, subject.full, processes=len(logs)))
+        for subject, logs in measurements
     )
 
 

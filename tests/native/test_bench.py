@@ -71,9 +71,9 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     """Have a program that prints these lines take the place of the bench program."""
 
     def replaced(lines: Iterable[Event | str], code: int = 0) -> None:
-        said = "\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines)
+        output = "\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines)
         path = tmp_path / "bench"
-        path.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit {code}\n")
+        path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {code}\n")
         path.chmod(0o755)
         monkeypatch.setenv("BULKMM_BENCH", str(path))
 
@@ -89,20 +89,20 @@ def test_peers_ours_backends_and_limits(small: Document) -> None:
     optional = {"libpmem2"} if small.run["clear.libpmem2"] else set()
     for scenario in SCENARIOS:
         name = scenario.partition("-")[0]
-        found = variants(small, scenario)
+        present = variants(small, scenario)
         if name == "first":
-            assert found == {"first", "settled"}
+            assert present == {"first", "settled"}
             continue
         peers = PEERS[name] | optional
         if "-misaligned" in scenario:
             peers -= {"plain"}  # over whole words only
-        assert found >= peers | {*SUBJECTS[name].ours}
+        assert present >= peers | {*SUBJECTS[name].own_variants}
         if scenario == "clear-2m-again":
-            assert {"bulkmm-fill-24", "bulkmm-fill-cached-24"} <= found
-        for ours in SUBJECTS[name].ours:
-            assert any(variant.startswith(f"{ours}:") for variant in found)
+            assert {"bulkmm-fill-24", "bulkmm-fill-cached-24"} <= present
+        for call in SUBJECTS[name].own_variants:
+            assert any(variant.startswith(f"{call}:") for variant in present)
         cold = bool(re.fullmatch(SUBJECTS[name].cold, scenario))
-        assert ("limit" in found) == cold
+        assert ("limit" in present) == cold
 
 
 def test_a_sample_is_a_process_and_a_raw_time_a_round(small: Document) -> None:
@@ -119,18 +119,18 @@ def test_ours_stand_against_bases_peers_limit_and_their_own(small: Document) -> 
     pairs = {(r.base, r.variant) for r in small.ratios if r.scenario == "copy-32m"}
     assert {("glibc", name) for name in PEERS["copy"] - {"glibc"}} <= pairs
     assert ("limit", "bulkmm-streaming") in pairs
-    for ours in SUBJECTS["copy"].ours:
-        assert any(v == ours and b.startswith(f"{ours}:") for b, v in pairs)
+    for call in SUBJECTS["copy"].own_variants:
+        assert any(v == call and b.startswith(f"{call}:") for b, v in pairs)
     assert not [variant for _, variant in pairs if ":" in variant]
 
 
 def test_every_output_was_verified(small: Document) -> None:
-    named = {check.name for check in small.checks}
-    assert len(named) == len(small.checks)
+    names = {check.name for check in small.checks}
+    assert len(names) == len(small.checks)
     assert all(check.ok for check in small.checks)
-    assert {f"output of copy-32m {name}" for name in PEERS["copy"]} <= named
-    assert "output of clear-8m bulkmm-cached" in named
-    assert "output of first-use-stamp-8m first" in named
+    assert {f"output of copy-32m {name}" for name in PEERS["copy"]} <= names
+    assert "output of clear-8m bulkmm-cached" in names
+    assert "output of first-use-stamp-8m first" in names
 
 
 def test_what_disturbs_is_recorded(small: Document) -> None:
@@ -140,27 +140,29 @@ def test_what_disturbs_is_recorded(small: Document) -> None:
 
 
 def test_the_machine_is_described_without_its_name(small: Document) -> None:
-    found = small.machine
-    assert found["cpu"]["model"]
-    assert found["cpu"]["cores"] == os.cpu_count()
-    assert found["cpu"]["affinity"]
-    assert found["numa_nodes"] >= 1
-    assert found["kernel"] == platform.release()
-    assert found["memory_bytes"] > 1 << 28
-    assert found["bulkmm"] == metadata.version("bulkmm")
-    said = json.dumps(found)
-    assert not [home for home in (ROOT, Path.home()) if str(home) in said]
-    assert platform.node() not in found.values()
+    description = small.machine
+    assert description["cpu"]["model"]
+    assert description["cpu"]["cores"] == os.cpu_count()
+    assert description["cpu"]["affinity"]
+    assert description["numa_nodes"] >= 1
+    assert description["kernel"] == platform.release()
+    assert description["memory_bytes"] > 1 << 28
+    assert description["bulkmm"] == metadata.version("bulkmm")
+    text = json.dumps(description)
+    assert not [home for home in (ROOT, Path.home()) if str(home) in text]
+    assert platform.node() not in description.values()
 
 
 def test_picks_are_named(small: Document) -> None:
     for scenario in SCENARIOS[:-5]:
         name = scenario.partition("-")[0]
-        assert {*SUBJECTS[name].ours} <= {*small.run["picks"][scenario]}
+        assert {*SUBJECTS[name].own_variants} <= {*small.run["picks"][scenario]}
     assert small.run["picks"]["clear-8m"]["limit"]
 
 
-@pytest.mark.parametrize("request_", SMALL[:2], ids=lambda one: one.subject.name)
+@pytest.mark.parametrize(
+    "request_", SMALL[:2], ids=lambda request: request.subject.name
+)
 def test_forced_backend(request_: Request) -> None:
     once = dataclasses.replace(request_, processes=1, backend="generic")
     document = measure.run_bench([once])
@@ -170,17 +172,17 @@ def test_forced_backend(request_: Request) -> None:
 def test_processes_differ_in_seed_and_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[tuple[list[str], str]] = []
+    calls: list[tuple[list[str], str]] = []
 
-    def ran(arguments: list[str], padding: str) -> Iterator[dict[str, Any]]:
-        seen.append((arguments, padding))
+    def fake_events(arguments: list[str], padding: str) -> Iterator[dict[str, Any]]:
+        calls.append((arguments, padding))
         yield from process({"clear-2m": {"glibc": steady(100, 1)}})
 
-    monkeypatch.setattr(program, "events", ran)
-    taken = measure.processes(Request(subjects.CLEAR, LITTLE, processes=4))
-    assert len(taken) == 4
-    assert len({arguments[3] for arguments, _ in seen}) == 4
-    assert len({len(padding) for _, padding in seen}) == 4
+    monkeypatch.setattr(program, "events", fake_events)
+    logs = measure.processes(Request(subjects.CLEAR, LITTLE, processes=4))
+    assert len(logs) == 4
+    assert len({arguments[3] for arguments, _ in calls}) == 4
+    assert len({len(padding) for _, padding in calls}) == 4
 
 
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,13 +211,13 @@ def test_wrong_output_is_code_1(
     times = {name: steady(1000, 1) for name in ("rep-stosb", "glibc", "bulkmm-cached")}
     fake(process(dict.fromkeys(scenarios, times), ok=ok), code)
     assert cli.main(["bench", "clear", "--quick", "-o", str(file)]) == code
-    said = capsys.readouterr().err
-    assert ("output of clear-4k glibc: leaves bytes" in said) is not ok
+    stderr = capsys.readouterr().err
+    assert ("output of clear-4k glibc: leaves bytes" in stderr) is not ok
     assert Document.read(file).scenarios == [*scenarios]
 
 
 @pytest.mark.parametrize(
-    ("lines", "code", "said"),
+    ("lines", "code", "message"),
     [
         (["{}"], 9, "ended with 9"),
         (["no JSON"], 0, "printed no event: "),
@@ -223,25 +225,25 @@ def test_wrong_output_is_code_1(
     ],
 )
 def test_a_program_that_fails(
-    lines: list[str], code: int, said: str, fake: Fake
+    lines: list[str], code: int, message: str, fake: Fake
 ) -> None:
     fake(lines, code)
-    with pytest.raises(BulkmmError, match=said):
+    with pytest.raises(BulkmmError, match=message):
         list(program.events([]))
 
 
 def test_a_process_that_left_something_out() -> None:
-    taken = events({"copy-4k": {"glibc": steady(100, 2), "plain": steady(90, 2)}})
-    taken[1] = [event for event in taken[1] if event.get("variant") != "plain"]
+    logs = events({"copy-4k": {"glibc": steady(100, 2), "plain": steady(90, 2)}})
+    logs[1] = [event for event in logs[1] if event.get("variant") != "plain"]
     with pytest.raises(BulkmmError, match="copy-4k, plain: not measured by every"):
-        measure.arms_of(taken)
+        measure.arms_of(logs)
 
 
 def test_the_least_memory_in_huge_pages_is_said() -> None:
-    taken = events({"copy-4k": {"glibc": steady(100, 2)}})
-    taken[1][0]["huge_bytes"] = 0
-    found = measure.document([(taken, Request(subjects.COPY, LITTLE))])
-    assert found.run["huge_bytes"] == 0
+    logs = events({"copy-4k": {"glibc": steady(100, 2)}})
+    logs[1][0]["huge_bytes"] = 0
+    document = measure.document([(logs, Request(subjects.COPY, LITTLE))])
+    assert document.run["huge_bytes"] == 0
 
 
 def test_without_libpmem2_the_table_says_so(
@@ -266,15 +268,19 @@ def test_the_command_measures_what_the_subjects_say(
     processes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Request] = []
+    requests: list[Request] = []
     monkeypatch.setattr(
-        measure, "run_bench", lambda all_, _: asked.extend(all_) or Document({})
+        measure, "run_bench", lambda batch, _: requests.extend(batch) or Document({})
     )
     assert cli.main(["bench", "all", *words]) == 0
-    assert [one.subject.name for one in asked] == [*SUBJECTS]
-    for one in asked:
-        amount = one.subject.quick if quick else one.subject.full
-        assert (one.rounds, one.processes, one.amount) == (rounds, processes, amount)
+    assert [request.subject.name for request in requests] == [*SUBJECTS]
+    for request in requests:
+        amount = request.subject.quick if quick else request.subject.full
+        assert (request.rounds, request.processes, request.amount) == (
+            rounds,
+            processes,
+            amount,
+        )
 
 
 @pytest.mark.parametrize(
@@ -291,8 +297,8 @@ def test_the_command_measures_what_the_subjects_say(
     ],
 )
 def test_the_program_refuses_nonsense(words: list[str]) -> None:
-    done = subprocess.run([PROGRAM, *words], check=False, capture_output=True)
-    assert done.returncode == 2
+    result = subprocess.run([PROGRAM, *words], check=False, capture_output=True)
+    assert result.returncode == 2
 
 
 RIGHT = {"clear": "memset(dst, 0, len);", "copy": "memcpy(dst, src, len);"}
@@ -318,8 +324,8 @@ RIGHT = {"clear": "memset(dst, 0, len);", "copy": "memcpy(dst, src, len);"}
 def test_a_method_that_is_wrong_is_found(
     name: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = broken(tmp_path, f"{name}.c", RIGHT[name], wrong)
-    monkeypatch.setenv("BULKMM_BENCH", str(built))
+    executable = broken(tmp_path, f"{name}.c", RIGHT[name], wrong)
+    monkeypatch.setenv("BULKMM_BENCH", str(executable))
     once = Request(SUBJECTS[name], Amount(2 * MIB, (2 * MIB,)), 1, 1)
     failed = {one.name.split()[-1] for one in measure.run_bench([once]).failed}
     again = name == "copy" or not X86
@@ -330,11 +336,11 @@ def test_a_method_that_is_wrong_is_found(
 @pytest.mark.parametrize("name", ["plain_copy", "plain_clear"])
 def test_the_plain_loop_is_a_loop(name: str) -> None:
     """A compiler that sees what it is makes a call of it."""
-    done = completed(
+    result = completed(
         ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", PROGRAM],
         check=True,
     )
-    code = re.findall(r"^ +[0-9a-f]+:\t(\S+)", done.stdout, re.MULTILINE)
+    code = re.findall(r"^ +[0-9a-f]+:\t(\S+)", result.stdout, re.MULTILINE)
     assert 4 <= len(code) <= 30
     assert not [word for word in code if word.startswith(("call", "rep", "bl"))]
-    assert not re.search(r"mem(cpy|move|set)", done.stdout)
+    assert not re.search(r"mem(cpy|move|set)", result.stdout)

@@ -28,35 +28,35 @@ def arms(**times: Any) -> Times:
 def cleared(scenario: str = "clear-2m", **times: Any) -> Document:
     usual = {"rep_stosb": 1000, "rep_stosb_again": 1001, "libpmem2": 450}
     picks = [(scenario, "bulkmm-streaming", "clzero")]
-    held = {scenario: arms(**usual | times)}
-    found: Document = document((subjects.CLEAR, held), served=picks)
-    return found
+    scenarios = {scenario: arms(**usual | times)}
+    result: Document = document((subjects.CLEAR, scenarios), picks=picks)
+    return result
 
 
 LIMITS = {"limit__rep": 600, "limit__clzero": 400}
 
 
-def ratio(found: Document, base: str, variant: str) -> Any:
-    (held,) = (r for r in found.ratios if (r.base, r.variant) == (base, variant))
-    return held
+def ratio(result: Document, base: str, variant: str) -> Any:
+    (match,) = (r for r in result.ratios if (r.base, r.variant) == (base, variant))
+    return match
 
 
 def test_the_limit_is_the_fastest_kind() -> None:
-    found = cleared(bulkmm_streaming=420, **LIMITS)
-    held = {r.variant: r for r in found.results}
-    assert held["limit"].samples == held["limit:clzero"].samples
+    result = cleared(bulkmm_streaming=420, **LIMITS)
+    arms_by_variant = {r.variant: r for r in result.results}
+    assert arms_by_variant["limit"].samples == arms_by_variant["limit:clzero"].samples
     order = ["rep-stosb", "rep-stosb-again", "libpmem2", "bulkmm-streaming"]
-    assert [*held] == [*order, "limit", "limit:clzero", "limit:rep"]
+    assert [*arms_by_variant] == [*order, "limit", "limit:clzero", "limit:rep"]
     picks = {"bulkmm-streaming": "clzero", "limit": "clzero"}
-    assert found.run["picks"] == {"clear-2m": picks}
-    assert ratio(found, "limit", "bulkmm-streaming").ratio == pytest.approx(0.95, 0.02)
+    assert result.run["picks"] == {"clear-2m": picks}
+    assert ratio(result, "limit", "bulkmm-streaming").ratio == pytest.approx(0.95, 0.02)
 
 
 @pytest.mark.parametrize("scenario", ["clear-2m-again", "clear-2m-then-read"])
 def test_only_cold_and_unused_memory_has_a_limit(scenario: str) -> None:
-    found = cleared(scenario, bulkmm_streaming=100, **LIMITS)
-    assert "limit" not in {r.variant for r in found.results}
-    assert LIMIT_CHECK not in {c.name for c in found.checks}
+    result = cleared(scenario, bulkmm_streaming=100, **LIMITS)
+    assert "limit" not in {r.variant for r in result.results}
+    assert LIMIT_CHECK not in {c.name for c in result.checks}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_only_cold_and_unused_memory_has_a_limit(scenario: str) -> None:
     ],
 )
 def test_what_beats_the_limit_is_found(fast: dict[str, Any], *, ok: bool) -> None:
-    judged = {one.name: one.ok for one in cleared(**fast, **LIMITS).checks}
-    assert judged[LIMIT_CHECK] is ok
+    verdicts = {one.name: one.ok for one in cleared(**fast, **LIMITS).checks}
+    assert verdicts[LIMIT_CHECK] is ok
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_what_beats_the_limit_is_found(fast: dict[str, Any], *, ok: bool) -> Non
 def test_what_beats_the_limit_of_a_kernel_is_found(
     subject: str, scenario: str, variant: str, *, ok: bool
 ) -> None:
-    held = {variant: steady(300), **arms(stock=1000, stock_again=1001, limit__a=400)}
-    found = document((measure.SUBJECTS[subject], {scenario: held}))
-    judged = {one.name: one.ok for one in found.checks}
-    assert judged[f"nothing of {subject} is faster than its limit"] is ok
+    times = {variant: steady(300), **arms(stock=1000, stock_again=1001, limit__a=400)}
+    result = document((measure.SUBJECTS[subject], {scenario: times}))
+    verdicts = {one.name: one.ok for one in result.checks}
+    assert verdicts[f"nothing of {subject} is faster than its limit"] is ok
 
 
 def test_beating_the_limit_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = cleared(bulkmm_streaming=300, **LIMITS)
-    monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: found)
+    result = cleared(bulkmm_streaming=300, **LIMITS)
+    monkeypatch.setattr("bulkmm.bench.measure.run_bench", lambda *_: result)
     assert cli.main(["bench", "clear"]) == 1
     assert f"{LIMIT_CHECK}: clear-2m bulkmm-streaming" in capsys.readouterr().err
 
@@ -123,12 +123,12 @@ def test_the_subjects_of_a_run_are_judged_together() -> None:
 
 
 def test_a_pick_stands_against_the_best_backend() -> None:
-    found = cleared(
+    result = cleared(
         bulkmm_streaming=500, bulkmm_streaming__movnti=480, bulkmm_streaming__clzero=400
     )
-    held = ratio(found, "bulkmm-streaming:clzero", "bulkmm-streaming")
-    assert held.ratio == pytest.approx(0.8, 0.02)
-    (line,) = goals.missed(found, goals.SELECTION)
+    comparison = ratio(result, "bulkmm-streaming:clzero", "bulkmm-streaming")
+    assert comparison.ratio == pytest.approx(0.8, 0.02)
+    (line,) = goals.missed(result, goals.SELECTION)
     assert line.startswith("not met: selection of streaming clear: clear-2m, ")
     assert "bulkmm-streaming:clzero 0." in line
 
@@ -144,23 +144,25 @@ def test_a_pick_is_judged_by_all_uses(plain: int, ratios: list[float]) -> None:
         )
         for use, each in (("", cold), ("-again", hot))
     }
-    found = document((subjects.COPY, times))
-    (held,) = (o for o in goals.outcomes(found) if o.goal.what.startswith("selection"))
-    assert [r.ratio for r in held.missed] == pytest.approx(ratios, 0.02)
-    assert [r.scenario for r in held.ratios] == ["copy-64k"]
+    result = document((subjects.COPY, times))
+    (outcome,) = (
+        o for o in goals.outcomes(result) if o.goal.title.startswith("selection")
+    )
+    assert [r.ratio for r in outcome.missed] == pytest.approx(ratios, 0.02)
+    assert [r.scenario for r in outcome.ratios] == ["copy-64k"]
 
 
 @pytest.mark.parametrize(("clzero", "lines"), [(490, 0), (400, 1)])
 def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> None:
-    found = cleared(
+    result = cleared(
         bulkmm_streaming=500,
         bulkmm_streaming__movnti=500,
         bulkmm_streaming__clzero=clzero,
     )
-    found.run["picks"] = {"clear-2m": {"bulkmm-streaming": "clzero/movnti"}}
-    said = goals.disagreements(found)
-    assert len(said) == lines
-    assert all("clear-2m, bulkmm-streaming: clzero/movnti" in line for line in said)
+    result.run["picks"] = {"clear-2m": {"bulkmm-streaming": "clzero/movnti"}}
+    messages = goals.disagreements(result)
+    assert len(messages) == lines
+    assert all("clear-2m, bulkmm-streaming: clzero/movnti" in line for line in messages)
 
 
 def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
@@ -169,23 +171,23 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
         "copy-1g": arms(glibc=500, libpmem2=600, bulkmm_streaming=550),
         "copy-64k-again": arms(glibc=100, bulkmm_streaming=500, bulkmm_cached=90),
     }
-    found = document((subjects.COPY, times))
-    outcomes = {one.goal.what: one for one in goals.outcomes(found)}
-    held = outcomes["cold streaming copy against glibc, libpmem2"]
-    assert [(r.scenario, r.base) for r in held.ratios] == [
+    result = document((subjects.COPY, times))
+    outcomes = {one.goal.title: one for one in goals.outcomes(result)}
+    outcome = outcomes["cold streaming copy against glibc, libpmem2"]
+    assert [(r.scenario, r.base) for r in outcome.ratios] == [
         ("copy-1g", "glibc"),
         ("copy-64k", "libpmem2"),
     ]
-    assert held.verdict == "not met: 1 of 2"
-    assert [r.scenario for r in held.missed] == ["copy-1g"]
+    assert outcome.verdict == "not met: 1 of 2"
+    assert [r.scenario for r in outcome.missed] == ["copy-1g"]
     assert outcomes["hot cached copy against glibc"].verdict == "met: 1 of 1"
 
 
 @pytest.mark.parametrize(("first", "verdict"), [(1040, "met"), (1120, "not met")])
 def test_first_use_may_cost_ten_percent(first: int, verdict: str) -> None:
-    held = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
-    found = document((subjects.FIRST_USE, held))
-    outcomes = {one.goal.what: one for one in goals.outcomes(found)}
+    times = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
+    result = document((subjects.FIRST_USE, times))
+    outcomes = {one.goal.title: one for one in goals.outcomes(result)}
     assert outcomes["first use against settled"].verdict.startswith(verdict)
 
 
@@ -193,15 +195,15 @@ def test_goals_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     file = tmp_path / "a.json"
     cleared(bulkmm_streaming=500, **LIMITS).write(file)
     assert cli.main(["bench", "goals", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "streaming clear against the limit" in said
-    assert "not met: 0 of 1" in said
-    assert "not met: streaming clear against libpmem2: clear-2m, libpmem2 0.9" in said
+    output = capsys.readouterr().out
+    assert "streaming clear against the limit" in output
+    assert "not met: 0 of 1" in output
+    assert "not met: streaming clear against libpmem2: clear-2m, libpmem2 0.9" in output
 
 
 def test_every_goal_can_be_met_or_missed() -> None:
     """A pattern that fits no scenario would be a goal that nobody notices."""
-    every = [document(
+    documents = [document(
         (measure.SUBJECTS["memmap"], {"pmem-fsdax-100g": arms(
             stock=9, bulkmm=5, bulkmm__movnti=5, limit__rep=5)}),
         (subjects.CLEAR, {f"clear-64k{use}": arms(
@@ -215,8 +217,10 @@ def test_every_goal_can_be_met_or_missed() -> None:
             for use in ("", "-again", "-misaligned", "-misaligned-again")}),
         (subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
     )]  # fmt: skip
-    kept = Path(__file__).parents[2] / "results"
+    results = Path(__file__).parents[2] / "results"
     for name in ("bench.json", "kernel-*.json", "populate.json"):
-        every += map(Document.read, kept.glob(f"*/{name}"))
-    seen = {one.goal for found in every for one in goals.outcomes(found)}
-    assert seen == {*goals.GOALS}
+        documents += map(Document.read, results.glob(f"*/{name}"))
+    evaluated_goals = {
+        one.goal for result in documents for one in goals.outcomes(result)
+    }
+    assert evaluated_goals == {*goals.GOALS}

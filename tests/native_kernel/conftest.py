@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from corelib import NATIVE, meson
-from nativelib import KEPT, Pair, pair_of, prepared
+from nativelib import SESSION, Pair, pair_of, prepared
 
 from bulkmm.lab.machine.arch import X86_64
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kept() -> Iterator[None]:
+def harness_session() -> Iterator[None]:
     """Build the harness, for none to build it meanwhile; remove what it was given."""
     meson(NATIVE)
-    with KEPT:
+    with SESSION:
         yield
 
 
@@ -35,7 +35,7 @@ def older() -> Pair:
 @pytest.fixture
 def ready(older: Pair, tmp_path: Path) -> Iterator[Path]:
     """Return a directory of the harness, to be tampered with."""
-    made = prepared(older.kernel, older.module, "off").path
-    mine = shutil.copytree(made, tmp_path / "ready")
-    yield mine
-    shutil.rmtree(mine)
+    original = prepared(older.kernel, older.module, "off").path
+    directory = shutil.copytree(original, tmp_path / "ready")
+    yield directory
+    shutil.rmtree(directory)

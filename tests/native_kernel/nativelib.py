@@ -34,34 +34,36 @@ def pair_of(series: str) -> Pair:
     return Pair(series, kernel, module)
 
 
-KEPT = ExitStack()  # what is prepared, until the session ends
+SESSION = ExitStack()  # what is prepared, until the session ends
 
 
 @cache
 def prepared(kernel: Path, module: Path | None, mitigations: str) -> process.Prepared:
     """Return a kernel for the harness: preparing one takes longer than most runs."""
-    made = process.prepared(kernel, module, mitigations, Progress())
-    return KEPT.enter_context(made)
+    context = process.prepared(kernel, module, mitigations, Progress())
+    return SESSION.enter_context(context)
 
 
 @dataclass(frozen=True)
-class Ended:
+class HarnessExit:
     """How the harness ended."""
 
     code: int
-    said: str  # its last line
+    message: str  # its last line
     out: str
 
 
-def harness(ready: Path, *words: str, memory: int = -1) -> Ended:
+def harness(ready: Path, *words: str, memory: int = -1) -> HarnessExit:
     """Run the harness on a directory, with so much address space."""
-    done = completed(
+    result = completed(
         [process.harness(), ready, *words],
         timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )
-    return Ended(
-        done.returncode, (done.stderr.strip().splitlines() or [""])[-1], done.stdout
+    return HarnessExit(
+        result.returncode,
+        (result.stderr.strip().splitlines() or [""])[-1],
+        result.stdout,
     )
 
 
@@ -85,11 +87,11 @@ def deb(files: dict[str, bytes]) -> bytes:
             out.addfile(info, io.BytesIO(content))
     members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd"}
     members["data.tar.xz"] = lzma.compress(packed.getvalue())
-    said = vmlinux.PACKAGE
+    package = vmlinux.PACKAGE
     for name, content in members.items():
         head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
-        said += head.encode() + content + b"\n" * (len(content) % 2)
-    return said
+        package += head.encode() + content + b"\n" * (len(content) % 2)
+    return package
 
 
 SIZES = {"memmap": 3 << 30, "clear": 64 << 20, "copy": 16 << 20, "vmap": 100 << 20}
@@ -101,7 +103,7 @@ def small(pair: Pair, subject: str) -> measure.Job:
     )
 
 
-def measured(job: measure.Job, *subjects: str) -> Document:
+def measure_subjects(job: measure.Job, *subjects: str) -> Document:
     ready = prepared(job.kernel, job.module, job.mitigations)
     return measure.measured(ready, job, subjects)
 

@@ -15,35 +15,35 @@ from bulkmm.results import Document
 
 pytestmark = pytest.mark.lab
 
-EVERY = tuple(measure.SUBJECTS)
+SUBJECTS = tuple(measure.SUBJECTS)
 
 
-def compared(pair: Pair, other: Path, **more: object) -> Document:
+def compare_kernels(pair: Pair, against: Path, **more: object) -> Document:
     """Compare every subject, reduced."""
-    job = replace(small(pair, "memmap"), module=None, against=other)
+    job = replace(small(pair, "memmap"), module=None, against=against)
     job = replace(job, **more)
     images = job.kernel, job.module, job.against
     with process.two(*images, "host", Progress()) as ready:
-        found, *others = (
+        document, *additions = (
             measure.measured(ready, replace(job, size=SIZES.get(name, 2 << 30)), [name])
-            for name in EVERY
+            for name in SUBJECTS
         )
-    for one in others:
+    for addition in additions:
         for part in ("results", "ratios", "checks"):
-            getattr(found, part).extend(getattr(one, part))
-        found.run["picks"] |= one.run["picks"]
-    return found
+            getattr(document, part).extend(getattr(addition, part))
+        document.run["picks"] |= addition.run["picks"]
+    return document
 
 
 def test_a_kernel_with_itself_and_the_module(pair: Pair) -> None:
-    document = compared(pair, pair.kernel, module=pair.module)
+    document = compare_kernels(pair, pair.kernel, module=pair.module)
     assert not wrong(document)
-    held: dict[str, set[str]] = {}
+    variants: dict[str, set[str]] = {}
     for ratio in document.ratios:
         assert ratio.base == "against" or ratio.variant != "kernel"
-        held.setdefault(ratio.scenario, set()).add(ratio.variant)
-    assert all({"kernel", "against-again"} <= arms for arms in held.values())
-    assert "bulkmm" in held["pmem-fsdax-3g"] & held["hotplug-contiguous"]
+        variants.setdefault(ratio.scenario, set()).add(ratio.variant)
+    assert all({"kernel", "against-again"} <= arms for arms in variants.values())
+    assert "bulkmm" in variants["pmem-fsdax-3g"] & variants["hotplug-contiguous"]
     # one whose module answers at once, and one where it cannot
     picks = document.run["picks"]
     assert "bulkmm" not in picks.get("hotplug-contiguous", {})
@@ -52,7 +52,7 @@ def test_a_kernel_with_itself_and_the_module(pair: Pair) -> None:
 
 def test_two_series(older: Pair) -> None:
     """6.12 leaves other reference counts in the struct pages of fsdax."""
-    document = compared(pair_of("7.3"), older.kernel)
+    document = compare_kernels(pair_of("7.3"), older.kernel)
     differs = {name.split()[2] for name in wrong(document)}
     assert differs
     assert all(name.startswith("pmem-") for name in differs)
@@ -61,7 +61,7 @@ def test_two_series(older: Pair) -> None:
 
 
 def test_a_broken_word_of_the_kernel_is_found(older: Pair) -> None:
-    document = compared(older, older.kernel, corrupt=True)
+    document = compare_kernels(older, older.kernel, corrupt=True)
     scenarios = {one.scenario for one in document.results}
     broken = {tuple(name.split()[2:]) for name in wrong(document)}
     # a use that writes over the result leaves nothing to compare

@@ -16,29 +16,29 @@ SECONDS = 3
 WORDS = (f"--size={1 << 30}", "--rounds=1", "--seed=1")
 
 
-def found(
+def fuzz_pair(
     pair: Pair, subject: str, seconds: int, case: str | None = None
-) -> fuzz.Found:
-    return compared(measure.Job(pair.kernel, pair.module, case=case), subject, seconds)
+) -> fuzz.FuzzResult:
+    return fuzz_job(measure.Job(pair.kernel, pair.module, case=case), subject, seconds)
 
 
-def compared(job: measure.Job, subject: str, seconds: int) -> fuzz.Found:
+def fuzz_job(job: measure.Job, subject: str, seconds: int) -> fuzz.FuzzResult:
     ready = prepared(job.kernel, job.module, job.mitigations)
-    return fuzz.compared(ready, fuzz.requested(job, subject, seconds))
+    return fuzz.compare_cases(ready, fuzz.requested(job, subject, seconds))
 
 
 @pytest.mark.parametrize("subject", fuzz.SIZES)
 def test_no_case_differs(pair: Pair, subject: str) -> None:
-    done = found(pair, subject, SECONDS)
-    assert not done.differs
-    kept = (fuzz.CORPUS / subject).read_text(encoding="utf-8").splitlines()
-    assert done.cases > len([line for line in kept if line[:1] != "#"])
+    result = fuzz_pair(pair, subject, SECONDS)
+    assert not result.differs
+    corpus = (fuzz.CORPUS / subject).read_text(encoding="utf-8").splitlines()
+    assert result.cases > len([line for line in corpus if line[:1] != "#"])
     # the module has its part, and so has the kernel
-    assert done.cases // 10 < done.served < done.cases
+    assert result.cases // 10 < result.served_cases < result.cases
 
 
 @pytest.mark.parametrize(
-    ("case", "served"),
+    ("case", "is_served"),
     [
         # early sections do not matter where each struct page exists
         ("bulkmm type=0 pages=524288 early=7 early_nr=1", True),
@@ -65,16 +65,20 @@ def test_no_case_differs(pair: Pair, subject: str) -> None:
         ("pte pages=64 prot=5", False),  # entries that are not present
     ],
 )
-def test_what_the_module_serves(pair: Pair, case: str, served: bool) -> None:  # noqa: FBT001
+def test_what_the_module_serves(pair: Pair, case: str, is_served: bool) -> None:  # noqa: FBT001
     subject = "memmap" if case.startswith("bulkmm") else "vmap"
-    done = found(pair, subject, 0, case)
-    assert (done.cases, done.served, done.differs) == (1, int(served), "")
+    result = fuzz_pair(pair, subject, 0, case)
+    assert (result.cases, result.served_cases, result.differs) == (
+        1,
+        int(is_served),
+        "",
+    )
 
 
 def test_a_broken_entry_is_found(older: Pair) -> None:
     job = measure.Job(older.kernel, older.module, corrupt=True)
-    done = compared(job, "vmap", 0)
-    assert done.differs.startswith("pte entry=0 seed=1 at=0 pages=2048 order=9 ")
+    result = fuzz_job(job, "vmap", 0)
+    assert result.differs.startswith("pte entry=0 seed=1 at=0 pages=2048 order=9 ")
 
 
 def test_a_broken_word_is_found_and_found_again(
@@ -83,15 +87,15 @@ def test_a_broken_word_is_found_and_found_again(
     words = ["bench", "kernel", "memmap", "--kernel", str(older.kernel)]
     words += ["--module", str(older.module), "--break-one-word", "--fuzz", "0"]
     assert cli.main(words) == Exit.VERDICT
-    said = capsys.readouterr().out
-    assert "one differs" in said
-    case = said.partition("--case '")[2].partition("'")[0]
+    output = capsys.readouterr().out
+    assert "one differs" in output
+    case = output.partition("--case '")[2].partition("'")[0]
     assert cli.main([*words, "--case", case]) == Exit.VERDICT
     assert case in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         ("bulkmm ordr=9", "a case has no ordr; it has type, ..."),
         ("bulkmm order=19", "out of range: bulkmm type=0 order=19"),
@@ -102,16 +106,18 @@ def test_a_broken_word_is_found_and_found_again(
         ("bulkmm:none pages=1", "variant is not available here: bulkmm:none pages=1"),
     ],
 )
-def test_a_case_that_is_none(older: Pair, case: str, said: str) -> None:
-    with pytest.raises(BulkmmError, match=said.replace("...", r"\.\.\.")):
-        found(older, "memmap", 0, case)
+def test_a_case_that_is_none(older: Pair, case: str, message: str) -> None:
+    with pytest.raises(BulkmmError, match=message.replace("...", r"\.\.\.")):
+        fuzz_pair(older, "memmap", 0, case)
 
 
 def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
     case = f"pte pages=1 at={(1 << 64) - 1}"
-    ended = harness(ready, "vmap", *WORDS, "--fuzz=0", f"--case={case}")
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith("a number of the case is out of range: pte entry=0 ")
+    result = harness(ready, "vmap", *WORDS, "--fuzz=0", f"--case={case}")
+    assert result.code == Exit.ENVIRONMENT
+    assert result.message.startswith(
+        "a number of the case is out of range: pte entry=0 "
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,22 +130,22 @@ def test_an_address_that_wraps_is_out_of_range(ready: Path) -> None:
 def test_a_case_is_measured_whichever_variant_it_names(
     ready: Path, subject: str, case: str, variant: str
 ) -> None:
-    ended = harness(ready, subject, *WORDS, f"--case={case}")
-    assert ended.code == Exit.OK
-    assert f'"scenario":"case","variant":"{variant}"' in ended.out
-    assert '"bytes":0' not in ended.out
+    result = harness(ready, subject, *WORDS, f"--case={case}")
+    assert result.code == Exit.OK
+    assert f'"scenario":"case","variant":"{variant}"' in result.out
+    assert '"bytes":0' not in result.out
 
 
 def test_a_fault_names_the_case(ready: Path) -> None:
     tamper(ready, "enum ZONE_DEVICE", 0)  # of which the kernel warns
-    ended = harness(ready, "memmap", *WORDS, "--fuzz=0", "--case=bulkmm pages=5")
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith("SIGILL (a BUG or WARN")
-    assert ", case: bulkmm type=0 order=0 from=0 pages=5 " in ended.said
+    result = harness(ready, "memmap", *WORDS, "--fuzz=0", "--case=bulkmm pages=5")
+    assert result.code == Exit.ENVIRONMENT
+    assert result.message.startswith("SIGILL (a BUG or WARN")
+    assert ", case: bulkmm type=0 order=0 from=0 pages=5 " in result.message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["clear", "--fuzz", "1"], "no fuzzer for clear"),
         (["memmap", "--fuzz", "-1"], "--fuzz: -1: give 0 to"),
@@ -154,9 +160,9 @@ def test_a_fault_names_the_case(ready: Path) -> None:
     ],
 )
 def test_what_is_refused(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["bench", "kernel", *words]) == Exit.USAGE
     err = capsys.readouterr().err
     assert err.count("bulkmm: ") == 1
-    assert said in err
+    assert message in err

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from nativelib import Pair, harness, measured, pair_of, small, tamper
+from nativelib import Pair, harness, measure_subjects, pair_of, small, tamper
 
 from bulkmm import cli
 from bulkmm.control import needs
@@ -28,17 +28,17 @@ WORDS = ("--rounds=1", "--seed=1")
 
 
 def test_the_module_of_another_kernel(older: Pair) -> None:
-    other = pair_of("7.3")
-    job = replace(small(older, "memmap"), module=other.module)
+    newer = pair_of("7.3")
+    job = replace(small(older, "memmap"), module=newer.module)
     with pytest.raises(BulkmmError, match=r"built for 7\.3.*the kernel is 6\.12"):
-        measured(job, "memmap")
+        measure_subjects(job, "memmap")
 
 
 def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
     file = tmp_path / "bulkmm.ko"
     file.write_text("nothing")
     with pytest.raises(BulkmmError, match="not a module"):
-        measured(replace(small(older, "memmap"), module=file), "memmap")
+        measure_subjects(replace(small(older, "memmap"), module=file), "memmap")
 
 
 def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +84,8 @@ def test_prototypes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not row.ok
     assert row.prototypes.startswith(f"{name}: void (struct zone *, ")
     _, types = process.read(pair.kernel)
-    lost = replace(memmap, hooks={"memmap": ["odd"]})
-    assert types.against(lost, odd.prototypes | {"odd": []}) == ["odd: none"]
+    absent_hook = replace(memmap, hooks={"memmap": ["odd"]})
+    assert types.against(absent_hook, odd.prototypes | {"odd": []}) == ["odd: none"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -119,19 +119,19 @@ def test_a_signal_leaves_nothing_behind(
 def running(pid: int) -> bool:
     """Return if a process lives; one that nobody has waited for does not."""
     try:
-        said = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
-    return said.rpartition(")")[2].split()[0] not in "ZX"
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def children(pid: int) -> list[int]:
-    said = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(word) for word in said.split()]
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
 
 
 @pytest.mark.parametrize(
-    ("fact", "value", "said"),
+    ("fact", "value", "message"),
     [
         ("offset zone.zone_pgdat", 1 << 40, "SIGSEGV in the harness at 0x"),
         ("gs", 0, "SIGSEGV in "),
@@ -139,14 +139,14 @@ def children(pid: int) -> list[int]:
     ],
 )
 def test_a_fault_names_the_symbol(
-    ready: Path, fact: str, value: int, said: str
+    ready: Path, fact: str, value: int, message: str
 ) -> None:
     tamper(ready, fact, value)
-    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith(said)
-    assert "harness" in said or re.search(
-        r" in [\w:]+\+0x[0-9a-f]+, address", ended.said
+    result = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
+    assert result.code == Exit.ENVIRONMENT
+    assert result.message.startswith(message)
+    assert "harness" in message or re.search(
+        r" in [\w:]+\+0x[0-9a-f]+, address", result.message
     )
 
 
@@ -165,16 +165,19 @@ def test_it_stays_on_one_cpu(ready: Path) -> None:
 
 def test_a_range_that_is_taken(ready: Path) -> None:
     tamper(ready, "kernel", 0x70000000)  # where the harness is
-    ended = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said == "the kernel cannot be mapped at 0x70000000: the range is taken"
+    result = harness(ready, "memmap", f"--size={1 << 30}", *WORDS)
+    assert result.code == Exit.ENVIRONMENT
+    assert (
+        result.message
+        == "the kernel cannot be mapped at 0x70000000: the range is taken"
+    )
 
 
 def test_no_memory(ready: Path) -> None:
     words = ("memmap", f"--size={64 << 30}", *WORDS)
-    ended = harness(ready, *words, memory=512 << 20)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said.startswith("no memory: ")
+    result = harness(ready, *words, memory=512 << 20)
+    assert result.code == Exit.ENVIRONMENT
+    assert result.message.startswith("no memory: ")
 
 
 @pytest.mark.parametrize(
@@ -186,15 +189,15 @@ def test_what_the_module_does_not_attach_to(
 ) -> None:
     """On a CPU for which the kernel sets that key; a kernel whose BTF is none."""
     lines = (ready / "names").read_text().splitlines()
-    named = {
+    addresses = {
         name: int(at, 16) for at, _, name in (line.split(" ", 2) for line in lines)
     }
     with (ready / "kernel").open("r+b") as image:
-        image.seek(named[data] - named["kernel"])
+        image.seek(addresses[data] - addresses["kernel"])
         image.write(b"\1")
-    ended = harness(ready, path, f"--size={size}", *WORDS)
-    assert ended.code == Exit.ENVIRONMENT
-    assert ended.said == f"the module does not attach {path} in mode on"
+    result = harness(ready, path, f"--size={size}", *WORDS)
+    assert result.code == Exit.ENVIRONMENT
+    assert result.message == f"the module does not attach {path} in mode on"
 
 
 def test_a_size_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
