@@ -54,24 +54,26 @@ def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
 
 @settings(max_examples=20)
 @given(SAMPLES, SAMPLES)
-def test_a_ratio_can_be_turned_round(a: list[float], b: list[float]) -> None:
-    one, back = (stats.ratio(*two) for two in permutations((arm("a", a), arm("b", b))))
-    assert one.ci95[0] <= one.ratio <= one.ci95[1]
-    assert one.ratio * back.ratio == pytest.approx(1)
-    assert one.ci95[0] * back.ci95[1] == pytest.approx(1)
+def test_a_ratio_can_be_turned_round(first: list[float], second: list[float]) -> None:
+    forward, back = (
+        stats.ratio(*pair) for pair in permutations((arm("a", first), arm("b", second)))
+    )
+    assert forward.ci95[0] <= forward.ratio <= forward.ci95[1]
+    assert forward.ratio * back.ratio == pytest.approx(1)
+    assert forward.ci95[0] * back.ci95[1] == pytest.approx(1)
 
 
 def of_processes(variant: str, raw: list[list[int]]) -> Result:
     return stats.of_processes("scenario", variant, 64, raw)
 
 
-def one(base: list[list[int]], variant: list[list[int]], noise: int = 1) -> Ratio:
+def ratio_of(base: list[list[int]], variant: list[list[int]], noise: int = 1) -> Ratio:
     """Return the ratio of two arms beside a control that moves so much, in percent."""
     arms = {"a": of_processes("a", base), "b": of_processes("b", variant)}
     again = [[ns * (100 + noise) // 100 for ns in times] for times in base]
     arms["a-again"] = of_processes("a-again", again)
-    (found,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
-    return found
+    (ratio,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
+    return ratio
 
 
 def test_the_process_is_the_unit() -> None:
@@ -88,29 +90,30 @@ def test_a_ratio_is_paired_by_round() -> None:
     """What drifts from round to round hits both arms and does not show."""
     drift = [[100, 1000, 10000], [7000, 500, 90], [40, 4000, 400]]
     half = [[ns // 2 for ns in times] for times in drift]
-    ratio = one(drift, half)
+    ratio = ratio_of(drift, half)
     assert (ratio.ratio, ratio.ci95, ratio.n) == (2, (2, 2), 3)
     unpaired = stats.ratio(of_processes("a", drift), of_processes("b", half))
     assert unpaired.ci95[0] < 1 < unpaired.ci95[1]
 
 
 def test_fewer_than_six_processes_prove_nothing() -> None:
-    assert not one([[100]] * 5, [[50]] * 5).significant
+    assert not ratio_of([[100]] * 5, [[50]] * 5).significant
 
 
 def test_a_control_that_moves_by_more_is_said() -> None:
-    assert one([[100]] * 5, [[95]] * 5, noise=20).unstable
-    assert not one([[100]] * 5, [[50]] * 5, noise=20).unstable
-    assert not one([[100]] * 5, [[100]] * 5, noise=1).unstable  # nobody would notice
+    assert ratio_of([[100]] * 5, [[95]] * 5, noise=20).unstable
+    assert not ratio_of([[100]] * 5, [[50]] * 5, noise=20).unstable
+    # nobody would notice
+    assert not ratio_of([[100]] * 5, [[100]] * 5, noise=1).unstable
 
 
 def test_from_six_processes_on_an_exact_test_and_an_interval() -> None:
     slow = [[100 + i] for i in range(6)]
-    assert one(slow, [[90 + i] for i in range(6)], noise=50).significant
+    assert ratio_of(slow, [[90 + i] for i in range(6)], noise=50).significant
     mixed = [[90 + 4 * i] for i in range(6)]
-    found = one(slow, mixed)
-    assert (found.significant, found.spread) == (False, "95 %")
-    assert found.ci95[0] < 1 < found.ci95[1]
+    ratio = ratio_of(slow, mixed)
+    assert (ratio.significant, ratio.spread) == (False, "95 %")
+    assert ratio.ci95[0] < 1 < ratio.ci95[1]
 
 
 @pytest.mark.parametrize("n", [5, 6, 20])
@@ -120,9 +123,9 @@ def test_what_is_found_can_be_written_and_read(tmp_path: Path, n: int) -> None:
     ratios = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a")))
     ratios.append(stats.ratio(arms["a"], arms["b"]))
     machine = {"accelerator": "native"}
-    made = Document(machine, list(arms.values()), ratios)
-    made.write(tmp_path / "r.json")
-    assert Document.read(tmp_path / "r.json").to_json() == made.to_json()
+    document = Document(machine, list(arms.values()), ratios)
+    document.write(tmp_path / "r.json")
+    assert Document.read(tmp_path / "r.json").to_json() == document.to_json()
 
 
 def test_a_clear_effect_is_proven_among_many() -> None:
@@ -135,11 +138,11 @@ def test_a_clear_effect_is_proven_among_many() -> None:
         name: of_processes(name, [[middle + i] for i in range(6)])
         for name, middle in (("base", 1_000_000), ("faster", 500_000))
     }
-    found = stats.proven(
+    ratios = stats.proven(
         stats.compared(arms, [("base", name) for name in arms if name != "base"])
     )
-    assert found[-1].significant
-    assert sum(ratio.significant for ratio in found) == 1
+    assert ratios[-1].significant
+    assert sum(ratio.significant for ratio in ratios) == 1
 
 
 def test_more_processes_than_signs_can_be_listed() -> None:
@@ -165,11 +168,11 @@ def clustered(name: str, n: int, seed: int, middle: float = 1e6) -> Result:
 def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
     runs, hits = 200, 0
     for seed in range(runs):
-        a, b = clustered("a", n, seed), clustered("b", n, seed, 5e5)
-        (paired, _), *_ = stats.compared({"a": a, "b": b}, [("a", "b")])
-        found = paired if way == "paired" else stats.ratio(a, b)
-        assert found.spread == "95 %"
-        hits += found.ci95[0] <= 2 <= found.ci95[1]
+        base, variant = clustered("a", n, seed), clustered("b", n, seed, 5e5)
+        (paired, _), *_ = stats.compared({"a": base, "b": variant}, [("a", "b")])
+        ratio = paired if way == "paired" else stats.ratio(base, variant)
+        assert ratio.spread == "95 %"
+        hits += ratio.ci95[0] <= 2 <= ratio.ci95[1]
     assert hits >= 0.93 * runs
 
 

@@ -42,22 +42,22 @@ def owned() -> Document:
 
 def test_nothing_tells_whose_machine_it_is() -> None:
     before = owned()
-    kept = submit.anonymous(before)
-    text = kept.to_json()
+    submission = submit.anonymous(before)
+    text = submission.to_json()
     assert not [word for word in SECRET if word in text]
     assert all(word in before.to_json() for word in SECRET)
-    assert kept.machine["kernel"] == "6.12.107+deb13-cloud-amd64"
-    assert kept.run["host_kernel"] == "6.18.3"
-    assert kept.machine["memory_bytes"] == 24 << 30
-    assert kept.run["memmap.rounds"] == 5
-    assert (kept.results, kept.ratios) == (before.results, before.ratios)
+    assert submission.machine["kernel"] == "6.12.107+deb13-cloud-amd64"
+    assert submission.run["host_kernel"] == "6.18.3"
+    assert submission.machine["memory_bytes"] == 24 << 30
+    assert submission.run["memmap.rounds"] == 5
+    assert (submission.results, submission.ratios) == (before.results, before.ratios)
 
 
 @pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*.json")), ids=str)
 def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
-    sent = tmp_path / "sent.json"
-    submit.anonymous(Document.read(file)).write(sent)
-    to = figures.take(sent, tmp_path)
+    sent_file = tmp_path / "sent.json"
+    submit.anonymous(Document.read(file)).write(sent_file)
+    to = figures.take(sent_file, tmp_path)
     assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
     assert file.stat().st_size < LARGEST
 
@@ -65,28 +65,28 @@ def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
 def test_warnings_say_what_to_do() -> None:
     document = owned()
     run = document.run | {"processes": 3, "load": [7.5, 1], "steal": 0.05}
-    said = facts.warnings(replace(document, run=run))
-    assert said[0] == "load 7.5 on 2 CPUs: close what uses the CPU"
-    assert "n = 3, 6 needed for an interval" in said[2]
+    messages = facts.warnings(replace(document, run=run))
+    assert messages[0] == "load 7.5 on 2 CPUs: close what uses the CPU"
+    assert "n = 3, 6 needed for an interval" in messages[2]
     assert not facts.warnings(replace(document, run={"load": [0.5, 1]}))
 
 
 def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
     document = owned()
-    sent = tmp_path / "sent.json"
-    replace(document, run=document.run | {"processes": 3}).write(sent)
+    sent_file = tmp_path / "sent.json"
+    replace(document, run=document.run | {"processes": 3}).write(sent_file)
     with pytest.raises(BulkmmError, match="n = 3, 6 needed for an interval"):
-        figures.take(sent, tmp_path)
+        figures.take(sent_file, tmp_path)
 
 
 def test_only_native_results_of_debians_kernels() -> None:
     document = owned()
     arm, run = document.results[0], document.run | {"scenario": "history"}
     arms = [replace(arm, variant="6.1.0-56-cloud-amd64-again")]
-    held = replace(document, run=run, results=arms)
-    assert submit.file_name(submit.anonymous(held)) == "history.json"
+    history = replace(document, run=run, results=arms)
+    assert submit.file_name(submit.anonymous(history)) == "history.json"
     emulated = document.machine | {"accelerator": "TCG"}
-    for change, said in (
+    for change, message in (
         ({"machine": emulated}, "natively"),
         ({"run": run | {"against": "6.12.1"}}, "two kernels were compared"),
         (
@@ -94,14 +94,14 @@ def test_only_native_results_of_debians_kernels() -> None:
             "jane-build-7 is no kernel of Debian",
         ),
     ):
-        with pytest.raises(BulkmmError, match=said):
-            submit.anonymous(replace(held, **change))
+        with pytest.raises(BulkmmError, match=message):
+            submit.anonymous(replace(history, **change))
 
 
 def test_a_result_stays_within_results(tmp_path: Path) -> None:
     document = owned()
     cpu = document.machine["cpu"] | {"vendor": "/../Acme"}
-    sent = tmp_path / "sent.json"
-    replace(document, machine=document.machine | {"cpu": cpu}).write(sent)
+    sent_file = tmp_path / "sent.json"
+    replace(document, machine=document.machine | {"cpu": cpu}).write(sent_file)
     with pytest.raises(BulkmmError, match="no name of a folder"):
-        figures.take(sent, tmp_path / "results")
+        figures.take(sent_file, tmp_path / "results")

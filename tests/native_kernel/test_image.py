@@ -28,7 +28,7 @@ def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> b
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "not a kernel image"),
         (b"\x7fELF" + bytes(1000), "not a kernel image"),
@@ -55,14 +55,14 @@ def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> b
     ],
 )
 def test_what_is_no_kernel_is_refused(
-    content: bytes, said: str, tmp_path: Path
+    content: bytes, message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "vmlinuz"
     file.write_bytes(content)
-    with pytest.raises(BulkmmError) as caught:
+    with pytest.raises(BulkmmError) as failure:
         vmlinux.read(file)
-    assert said in str(caught.value)
-    assert str(file) in str(caught.value)
+    assert message in str(failure.value)
+    assert str(file) in str(failure.value)
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ OFFERED = {
 
 
 def test_what_the_archive_offers() -> None:
-    found = archive.offers(OFFERED)
-    assert [one.release for one in found] == [
+    offers = archive.offers(OFFERED)
+    assert [one.release for one in offers] == [
         # the newest that can be built for
         *("7.3-rt-amd64", "6.12.9+deb13-amd64", "6.1.0-47-amd64"),
         *("6.12.10+deb13-amd64", "6.12.8+deb13-cloud-amd64"),
     ]
-    assert found[0].image == "linux-binary-7.3-rt-amd64"
-    assert found[0].headers[1] == "linux-headers-7.3-common-rt"
-    assert found[1].headers[1] == "linux-headers-6.12.9+deb13-common"
-    assert found[2].headers[2] == "linux-kbuild-6.1"
-    assert not found[3].headers
+    assert offers[0].image == "linux-binary-7.3-rt-amd64"
+    assert offers[0].headers[1] == "linux-headers-7.3-common-rt"
+    assert offers[1].headers[1] == "linux-headers-6.12.9+deb13-common"
+    assert offers[2].headers[2] == "linux-kbuild-6.1"
+    assert not offers[3].headers
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def alternative(new: bytes, flags: int, *features: int) -> bytes:
     entry = patch.ALT.pack(-32, 8 - 36, 7, flags, 8, len(new))
     code = b"\xaa" * 8 + new.ljust(24, b"\0") + entry
     data = np.frombuffer(code, np.uint8).copy()
-    listed = {".altinstructions": (32, patch.ALT.size)}
-    text = vmlinux.Placed("text", 0, data, listed)
+    sections = {".altinstructions": (32, patch.ALT.size)}
+    text = vmlinux.Placed("text", 0, data, sections)
     patch.apply(text, patch.Plan({*features}, 0x1000, text, None))
     return bytes(text.data[:8])
 
@@ -141,10 +141,10 @@ def test_lz4_as_the_kernels_build_makes_it(size: int) -> None:
 
 def test_alternatives_follow_the_features() -> None:
     new = b"\xf3\xaa"
-    kept, taken = b"\xaa" * 8, new + patch.nops(6)
-    assert alternative(new, 0) == kept
-    assert alternative(new, 0, 7) == taken
-    assert alternative(new, patch.ALT_NOT) == taken
-    assert alternative(new, patch.ALT_NOT, 7) == kept
+    original, replacement = b"\xaa" * 8, new + patch.nops(6)
+    assert alternative(new, 0) == original
+    assert alternative(new, 0, 7) == replacement
+    assert alternative(new, patch.ALT_NOT) == replacement
+    assert alternative(new, patch.ALT_NOT, 7) == original
     # without code: what a CPU that has the feature jumps over
     assert alternative(b"", 0, 7) == patch.nops(8)

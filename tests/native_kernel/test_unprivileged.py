@@ -53,9 +53,9 @@ def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
 def test_a_bench_without_root(open_to_all: Pair) -> None:
     words = ("bench", "kernel", "vmap", "--scenario", "vmap-1page", "--processes", "2")
     words += ("--kernel", str(open_to_all.kernel), "--module", str(open_to_all.module))
-    done = as_nobody(*words, "--json")
-    assert done.returncode == Exit.OK, done.stderr
-    document = json.loads(done.stdout)
+    result = as_nobody(*words, "--json")
+    assert result.returncode == Exit.OK, result.stderr
+    document = json.loads(result.stdout)
     assert {row["variant"] for row in document["results"]} >= {"stock", "pte"}
 
 
