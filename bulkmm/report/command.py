@@ -78,17 +78,17 @@ def run_report(args: argparse.Namespace) -> int:
 
     files.need_place(args.output, "the report")
     kinds = {path: files.read_json(path).get("kind") for path in args.results}
-    kept = [path for path in args.results if kinds[path] != worth.KIND]
-    counted = [path for path in args.results if path not in kept]
-    if len({*kept}) < len(kept):
+    document_paths = [path for path in args.results if kinds[path] != worth.KIND]
+    worth_paths = [path for path in args.results if path not in document_paths]
+    if len({*document_paths}) < len(document_paths):
         raise UsageError("a result is given twice")
-    made = page.html(
-        [Document.read(path) for path in kept],
-        names_of(kept),
+    html = page.html(
+        [Document.read(path) for path in document_paths],
+        names_of(document_paths),
         _legible(args.title),
-        zip(names_of(counted), map(worth.read, counted), strict=True),
+        zip(names_of(worth_paths), map(worth.read, worth_paths), strict=True),
     )
-    files.write(args.output, made, "the report")
+    files.write(args.output, html, "the report")
     print(f"report: {args.output}")
     return Exit.OK
 

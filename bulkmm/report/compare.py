@@ -51,20 +51,20 @@ class Side:
     @property
     def arms(self) -> dict[Key, list[Result]]:
         """Return the arms that any file has, by key."""
-        found: dict[Key, list[Result]] = {}
+        arms: dict[Key, list[Result]] = {}
         for document in self.files.values():
-            for key, one in document.printed().arms.items():
-                found.setdefault(key, []).append(one)
-        return found
+            for key, result in document.printed().arms.items():
+                arms.setdefault(key, []).append(result)
+        return arms
 
     @property
     def revisions(self) -> list[str]:
         """Return what was measured."""
-        known = (d.machine.get("revision") or UNKNOWN for d in self.files.values())
-        return list(dict.fromkeys(map(str, known)))
+        revisions = (d.machine.get("revision") or UNKNOWN for d in self.files.values())
+        return list(dict.fromkeys(map(str, revisions)))
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """Return the name of the file, or of the first and the last of many."""
         first, *_, last = (*self.files, *self.files)
         many = len(self.files)
@@ -84,11 +84,11 @@ class Cell:
 
 def parse_threshold(text: str) -> float:
     """Return ``5%`` or ``0.05`` as a fraction."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?(%?)", text.strip())
-    if found:
-        value = float(found[1]) / (100 if found[2] else 1)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?(%?)", text.strip())
+    if match:
+        value = float(match[1]) / (100 if match[2] else 1)
         # A bare 5 would be 500 %: more likely a forgotten percent sign.
-        if value < 1 or (value == 1 and found[2]):
+        if value < 1 or (value == 1 and match[2]):
             return value
     accepted = "give 0% to 100%, or a fraction below 1, as in 5% or 0.05"
     raise UsageError(f"bad threshold {text!r}: {accepted}")
@@ -96,14 +96,14 @@ def parse_threshold(text: str) -> float:
 
 def read(words: Sequence[str]) -> tuple[Side, Side]:
     """Return the sides that a command's arguments name."""
-    held = list(words)
-    if DASHES not in held and len(held) == 2:  # noqa: PLR2004 - one per side
-        held.insert(1, DASHES)
-    at = held.index(DASHES) if held.count(DASHES) == 1 else 0
-    if not 0 < at < len(held) - 1:
+    arguments = list(words)
+    if DASHES not in arguments and len(arguments) == 2:  # noqa: PLR2004 - one per side
+        arguments.insert(1, DASHES)
+    at = arguments.index(DASHES) if arguments.count(DASHES) == 1 else 0
+    if not 0 < at < len(arguments) - 1:
         how = "as in: bulkmm compare A*.json -- B*.json"
         raise UsageError(f"give files before and after, separated by one --, {how}")
-    return _side("A", held[:at]), _side("B", held[at + 1 :])
+    return _side("A", arguments[:at]), _side("B", arguments[at + 1 :])
 
 
 def _side(letter: str, names: list[str]) -> Side:
@@ -112,11 +112,11 @@ def _side(letter: str, names: list[str]) -> Side:
         if places[i] in places[:i]:
             raise UsageError(f"{name} is given twice: a file is one sample")
     side = Side(letter, {name: Document.read(Path(name)) for name in names})
-    seen: list[list[Result]] = []
+    previous: list[list[Result]] = []
     for name, document in side.files.items():
-        if document.results and document.results in seen:
+        if document.results and document.results in previous:
             raise UsageError(f"{name} is a copy of a file beside it")
-        seen.append(document.results)
+        previous.append(document.results)
     return side
 
 
@@ -125,15 +125,15 @@ def refuse_emulation(files: dict[str, Document]) -> None:
     emulated = [name for name, document in files.items() if document.emulated]
     native = [name for name in files if name not in emulated]
     if emulated and native:
-        said = f"{emulated[0]} is emulated (TCG), {native[0]} is not"
-        raise UsageError(f"{said}: emulated time does not compare with real time")
+        reason = f"{emulated[0]} is emulated (TCG), {native[0]} is not"
+        raise UsageError(f"{reason}: emulated time does not compare with real time")
     for name in emulated:
         if not files[name].counted:
-            said = "emulated times do not compare, and no work was counted"
-            raise UsageError(f"{name}: {said}")
+            reason = "emulated times do not compare, and no work was counted"
+            raise UsageError(f"{name}: {reason}")
         if files[name].has_stores is not files[emulated[0]].has_stores:
-            said = "string instructions were counted in another way"
-            raise UsageError(f"{name}, {emulated[0]}: {said}")
+            reason = "string instructions were counted in another way"
+            raise UsageError(f"{name}, {emulated[0]}: {reason}")
 
 
 def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
@@ -148,8 +148,10 @@ def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
 
 def by_file(arms: list[Result]) -> Result:
     """Return an arm with one sample per file: its median."""
-    one, medians = arms[0], [arm.median for arm in arms]
-    return stats.summarise(one.scenario, one.variant, one.unit, one.bytes, medians)
+    first, medians = arms[0], [arm.median for arm in arms]
+    return stats.summarise(
+        first.scenario, first.variant, first.unit, first.bytes, medians
+    )
 
 
 def smallest_p(n: int, m: int) -> float:
@@ -165,11 +167,13 @@ def judge(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell
     """Return the verdict on each pair (before, after), the worst first."""
     import numpy as np
 
-    found = [1.0] * len(pairs)
+    p_values = [1.0] * len(pairs)
     if smallest_p(*(len(side.samples) for side in pairs[0])) <= ALPHA:
         sides = zip(*((a.samples, b.samples) for a, b in pairs), strict=True)
-        found = stats.p_of_sides(*(np.log(np.asarray(side)) for side in sides))
-    cells = [_cell(*pair, threshold, p) for pair, p in zip(pairs, found, strict=True)]
+        p_values = stats.p_of_sides(*(np.log(np.asarray(side)) for side in sides))
+    cells = [
+        _cell(*pair, threshold, p) for pair, p in zip(pairs, p_values, strict=True)
+    ]
     rank = (SLOWER, UNPROVEN, FASTER).index
     return sorted(cells, key=lambda cell: (rank(cell.verdict), cell.ratio.ratio))
 
@@ -195,7 +199,7 @@ class Comparison:
         self.counted = next(iter(before.files.values())).counted
         old, new = before.arms, after.arms
         common = [key for key in old if key in new]
-        names = f"{before.said} and {after.said}"
+        names = f"{before.label} and {after.label}"
         if not common:
             raise UsageError(f"{names} have no scenario and variant in common")
         self.only = [k for k in old if k not in new], [k for k in new if k not in old]
@@ -210,11 +214,18 @@ class Comparison:
 
     def warnings(self) -> Iterator[str]:
         """Return differences of the machines, and outputs that were wrong."""
-        held = [[*map(facts.facts, side.files.values())] for side in self.sides]
-        for what in {what: 1 for side in held for one in side for what in one}:
-            a, b = ({one.get(what, UNKNOWN): 1 for one in side} for side in held)
-            if len({**a, **b}) > 1:
-                yield f"different {what}: {', '.join(a)} in A, {', '.join(b)} in B"
+        facts_by_side = [
+            [*map(facts.facts, side.files.values())] for side in self.sides
+        ]
+        for fact in {
+            fact: 1 for side in facts_by_side for machine in side for fact in machine
+        }:
+            old, new = (
+                {machine.get(fact, UNKNOWN): 1 for machine in side}
+                for side in facts_by_side
+            )
+            if len({**old, **new}) > 1:
+                yield f"different {fact}: {', '.join(old)} in A, {', '.join(new)} in B"
         for side in self.sides:
             for name, document in side.files.items():
                 if failed := ", ".join(check.name for check in document.failed):
@@ -234,10 +245,10 @@ class Comparison:
             "correction": "max-T",
             "warnings": [*self.warnings()],
             "cells": [*map(_cell_json, self.cells)],
-            "only_in_before": [*map(_named, self.only[0])],
-            "only_in_after": [*map(_named, self.only[1])],
+            "only_in_before": [*map(_key_json, self.only[0])],
+            "only_in_after": [*map(_key_json, self.only[1])],
             "not_comparable": [
-                {**_named(key), "why": why} for key, why in self.unlike.items()
+                {**_key_json(key), "why": why} for key, why in self.unlike.items()
             ],
         }
 
@@ -245,7 +256,7 @@ class Comparison:
         """Return the lines above the table."""
         for side in self.sides:
             revisions = ", ".join(side.revisions)
-            yield f"{side.letter}: {side.said}, revision {revisions}"
+            yield f"{side.letter}: {side.label}, revision {revisions}"
             yield f"   {facts.footnotes(next(iter(side.files.values())))[0]}"
         yield from (f"warning: {line}" for line in self.warnings())
 
@@ -264,8 +275,8 @@ class Comparison:
         n, m = (len(side.files) for side in self.sides)
         if smallest_p(n, m) > ALPHA:
             need = next(k for k in count(1) if smallest_p(k, k) <= ALPHA)
-            said = f"{n} and {m} files prove nothing: a file is one sample; run each"
-            yield f"{said} build {need} times or more, in turn, and give all the files"
+            note = f"{n} and {m} files prove nothing: a file is one sample; run each"
+            yield f"{note} build {need} times or more, in turn, and give all the files"
         for side, keys in zip(self.sides, self.only, strict=True):
             if keys:
                 yield f"only in {side.letter}: {_grouped(keys)}"
@@ -277,19 +288,19 @@ class Comparison:
 
 def _grouped(keys: list[Key]) -> str:
     """Return arms by scenario."""
-    found: dict[str, list[str]] = {}
+    variants: dict[str, list[str]] = {}
     for scenario, variant in keys:
-        found.setdefault(scenario, []).append(variant)
-    return "; ".join(f"{name}: {', '.join(arms)}" for name, arms in found.items())
+        variants.setdefault(scenario, []).append(variant)
+    return "; ".join(f"{name}: {', '.join(arms)}" for name, arms in variants.items())
 
 
-def _named(key: Key) -> dict[str, str]:
+def _key_json(key: Key) -> dict[str, str]:
     return dict(zip(("scenario", "variant"), key, strict=True))
 
 
 def _cell_json(cell: Cell) -> dict[str, Any]:
     return {
-        **_named((cell.before.scenario, cell.before.variant)),
+        **_key_json((cell.before.scenario, cell.before.variant)),
         "verdict": cell.verdict,
         "unit": cell.before.unit,
         "ratio": cell.ratio.ratio,
@@ -349,8 +360,8 @@ def mmtests(cells: list[Cell], names: tuple[str, str]) -> Iterator[str]:
             yield f"{name:8} {arm:{width}}{''.join(cells_)}"
 
 
-def _samples(one: Result) -> list[float]:
-    return [s / US if one.unit == NS else float(s) for s in one.samples]
+def _samples(result: Result) -> list[float]:
+    return [s / US if result.unit == NS else float(s) for s in result.samples]
 
 
 def _less(base: float, value: float) -> float:
@@ -363,19 +374,19 @@ def run_compare(args: argparse.Namespace) -> int:
     if args.json and args.format == "mmtests":
         raise UsageError("--json and --format mmtests differ: give one")
     threshold = parse_threshold(args.threshold)
-    compared = Comparison(*read([str(word) for word in args.files]), threshold)
+    comparison = Comparison(*read([str(word) for word in args.files]), threshold)
     if args.json:
-        print(json.dumps(compared.json(), indent=1))
+        print(json.dumps(comparison.json(), indent=1))
     elif args.format == "mmtests":
-        before, after = (side.revisions[0] for side in compared.sides)
-        print("\n".join(mmtests(compared.cells, (before, after))))
+        before, after = (side.revisions[0] for side in comparison.sides)
+        print("\n".join(mmtests(comparison.cells, (before, after))))
     else:
-        print_lines(compared.heading())
-        compared.sheet().print()
-        print_lines(compared.notes())
-    slower = sum(cell.verdict == SLOWER for cell in compared.cells)
+        print_lines(comparison.heading())
+        comparison.sheet().print()
+        print_lines(comparison.notes())
+    slower = sum(cell.verdict == SLOWER for cell in comparison.cells)
     if slower:
-        of = f"{slower} of {len(compared.cells)}"
-        said = f"bulkmm: {of} slower by more than {threshold * 100:g} %\n"
-        sys.stderr.write(said)
+        of = f"{slower} of {len(comparison.cells)}"
+        message = f"bulkmm: {of} slower by more than {threshold * 100:g} %\n"
+        sys.stderr.write(message)
     return Exit.VERDICT if slower else Exit.OK

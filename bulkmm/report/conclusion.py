@@ -11,7 +11,7 @@ BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 # the variant that represents the module: the first of these present
 LEADING = ("on", "auto", "pte", "block", "bulkmm")
 PEER = "the fastest peer"
-CALLED = {
+BASE_NAMES = {
     grid.STOCK: "the stock kernel's own code",
     "rebuild": "the kernel's loop",
     "off": "the module off",
@@ -19,24 +19,25 @@ CALLED = {
 }
 
 
-def ours(document: Document) -> list[Ratio]:
+def select_ratios(document: Document) -> list[Ratio]:
     """Return the ratio that represents each scenario, or those to its peers."""
     peers = grid.best_peers(document)
-    compared = {grid.kind(ratio.scenario) for ratio in peers}
-    found = [
-        next((held[name] for name in LEADING if name in held), None)
+    peer_kinds = {grid.kind(ratio.scenario) for ratio in peers}
+    representatives = [
+        next((by_variant[name] for name in LEADING if name in by_variant), None)
         for scenario in document.scenarios
-        if (held := leading(document, scenario)) and grid.kind(scenario) not in compared
+        if (by_variant := leading(document, scenario))
+        and grid.kind(scenario) not in peer_kinds
     ]
-    return [*filter(None, found), *peers]
+    return [*filter(None, representatives), *peers]
 
 
 def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
-    here = [r for r in document.ratios if r.scenario == scenario]
-    bases = [r.base for r in here]
+    ratios = [r for r in document.ratios if r.scenario == scenario]
+    bases = [r.base for r in ratios]
     base = next((base for base in (*BASES, *bases) if base in bases), "")
-    return {r.variant: r for r in here if r.base == base}
+    return {r.variant: r for r in ratios if r.base == base}
 
 
 def conclude(document: Document) -> str:
@@ -46,34 +47,34 @@ def conclude(document: Document) -> str:
     many = len(document.checks)
     if failed := len(document.failed):
         return f"{place}: {failed} of {many} checks failed: no figure here is valid."
-    if ratios := ours(document):
-        said = _counted(ratios)
+    if ratios := select_ratios(document):
+        summary = _count_verdicts(ratios)
     elif document.emulated:
-        said = "no work was counted, and its times do not reflect hardware."
+        summary = "no work was counted, and its times do not reflect hardware."
     else:
-        said = "nothing to compare with."
-    return f"{place}: {said}{f' {many} of {many} checks passed.' if many else ''}"
+        summary = "nothing to compare with."
+    return f"{place}: {summary}{f' {many} of {many} checks passed.' if many else ''}"
 
 
-def _counted(ratios: list[Ratio]) -> str:
+def _count_verdicts(ratios: list[Ratio]) -> str:
     """Return how many ratios are faster, slower and neither, and by how much."""
     proven = [r for r in ratios if r.significant and not r.unstable]
     better = [r for r in proven if r.ratio > 1]
     worse = [r for r in proven if r.ratio < 1]
     time = ratios[0].unit == NS
     more, less = ("faster", "slower") if time else ("with less work", "with more")
-    found = f"{len(better)} of {len(ratios)} {more}"
-    said = [f"{found} than {base(ratios)}{_range(better)}"]
-    said += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
-    left = len(ratios) - len(proven)
-    said += [f"{left} not proven or unstable"] if left else []
-    return f"{', '.join(said)}.{'' if time else ' Less work is not speed.'}"
+    share = f"{len(better)} of {len(ratios)} {more}"
+    parts = [f"{share} than {base(ratios)}{_range(better)}"]
+    parts += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
+    unproven = len(ratios) - len(proven)
+    parts += [f"{unproven} not proven or unstable"] if unproven else []
+    return f"{', '.join(parts)}.{'' if time else ' Less work is not speed.'}"
 
 
 def base(ratios: list[Ratio]) -> str:
     """Return the base of comparison."""
     bases = {r.base for r in ratios}
-    return PEER if len(bases) > 1 else CALLED.get(ratios[0].base, ratios[0].base)
+    return PEER if len(bases) > 1 else BASE_NAMES.get(ratios[0].base, ratios[0].base)
 
 
 def _range(ratios: list[Ratio]) -> str:
@@ -84,11 +85,11 @@ def _range(ratios: list[Ratio]) -> str:
             return f"{value:.2f}{table.TIMES}"
         return f"{table.removed(value):.0f} %"
 
-    held = sorted(r.ratio for r in ratios)
-    if len(held) > 1:
-        ends = f"{write(held[0])} to {write(held[-1])}"
-        return f" (median {write(median(held))}, {ends})"
-    return f" ({write(held[0])})" if held else ""
+    values = sorted(r.ratio for r in ratios)
+    if len(values) > 1:
+        ends = f"{write(values[0])} to {write(values[-1])}"
+        return f" (median {write(median(values))}, {ends})"
+    return f" ({write(values[0])})" if values else ""
 
 
 def commands(document: Document) -> list[str]:

@@ -80,7 +80,7 @@ def _unsized(document: Document) -> list[Ratio]:
     """
     return [
         ratio
-        for ratio in conclusion.ours(document)
+        for ratio in conclusion.select_ratios(document)
         if not grid.SIZED.fullmatch(ratio.scenario) and ratio.ci95[0] > 0
     ]
 

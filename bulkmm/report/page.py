@@ -13,7 +13,7 @@ from bulkmm.sheet import Sheet
 from bulkmm.worth import report as worth
 from bulkmm.worth.report import Worth
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 # The weight of each kind of figure, shown beside it.
 BADGES = {
     "native": "measured natively on this hardware",
@@ -29,32 +29,34 @@ def html(
     documents: list[Document],
     names: list[str],
     title: str,
-    counted: Iterable[tuple[str, Worth]] = (),
+    worth_results: Iterable[tuple[str, Worth]] = (),
 ) -> str:
     """Return the page, native results first: the same bytes for the same results."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    held = list(zip(names, documents, strict=True))
-    held.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
-    heads = [row for name, document in held for row in headlines(document, name)]
+    named_documents = list(zip(names, documents, strict=True))
+    named_documents.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
+    heads = [
+        row for name, document in named_documents for row in headlines(document, name)
+    ]
     # Native first, then those with published figures.
     heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
     wide = len(HEADINGS) - (not any(row[-1] for row in heads))  # nothing published
     return environment.get_template("page.html").render(
         title=title,
-        sources=[_source(document, name) for name, document in held],
+        sources=[_source(document, name) for name, document in named_documents],
         headlines=Sheet(HEADINGS[:wide], [row[:wide] for row in heads]),
-        counted=[*counted],
+        counted=[*worth_results],
         worth=worth,
         gain=GAIN,
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         badges=BADGES,
         facts=facts,
         how_to_read=figure.HOW_TO_READ,
@@ -68,9 +70,9 @@ def html(
 def _source(whole: Document, name: str) -> dict[str, Any]:
     """Return all of one document, by the names in page.html."""
     document, where = whole.printed(), facts.where(whole)
-    known = {one: document.machine.get(one) for one in VERSIONS}
-    known["seed"] = document.run.get("seed")
-    versions = {one: str(value) for one, value in known.items() if value is not None}
+    values = {one: document.machine.get(one) for one in VERSIONS}
+    values["seed"] = document.run.get("seed")
+    versions = {one: str(value) for one, value in values.items() if value is not None}
     return {
         "name": name,
         "where": where,
@@ -91,10 +93,10 @@ def _samples(document: Document) -> Sheet:
     rows: list[list[str]] = []
     for scenario in document.scenarios:
         rows.append([scenario])
-        for one in document.results:
-            if one.scenario == scenario:
-                samples = ", ".join(f"{value:.10g}" for value in one.samples)
-                rows.append([one.variant, one.unit, samples])
+        for result in document.results:
+            if result.scenario == scenario:
+                samples = ", ".join(f"{value:.10g}" for value in result.samples)
+                rows.append([result.variant, result.unit, samples])
     return Sheet(("variant", "unit", "samples"), rows)
 
 
@@ -103,7 +105,7 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     document = whole.printed()
     arms = document.arms
     in_grids = {s for held in grid.kinds(document).values() for s in held}
-    for ratio in conclusion.ours(document):
+    for ratio in conclusion.select_ratios(document):
         lead = any(re.fullmatch(one, ratio.scenario) for one, _ in table.HEADLINES)
         if ratio.scenario in in_grids and not lead:
             continue
@@ -124,8 +126,8 @@ def _published(document: Document, scenario: str) -> list[str]:
     """Return a scenario's published figures; none beside emulated work."""
     if document.emulated:
         return []
-    if known := published.lines(scenario):
-        return [f"{published.MACHINE}: {'; '.join(known)}"]
+    if figures := published.lines(scenario):
+        return [f"{published.MACHINE}: {'; '.join(figures)}"]
     if document.run.get("scenario") != scenario:
         return []
     return [str(line) for line in document.run.get("published", ())]
