@@ -46,13 +46,13 @@ def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
             wanted.append((Function(path.name, name), [name, *older]))
     for name, path_name in INFORMATION.items():
         wanted.append((Function(path_name, name, served=False), [name]))
-    known = symbols.look_up(root, [name for _, names in wanted for name in names])
-    found: dict[str, Function] = {}
+    entries = symbols.look_up(root, [name for _, names in wanted for name in names])
+    by_name: dict[str, Function] = {}
     missing = []
-    for one, names in wanted:
-        name = next((n for n in names if not known[n].absent), one.name)
-        if known[name].absent or known[name].traceable is False:
-            missing.append(f"{name}: {known[name].absent or 'not traceable'}")
+    for function, names in wanted:
+        name = next((n for n in names if not entries[n].absent), function.name)
+        if entries[name].absent or entries[name].traceable is False:
+            missing.append(f"{name}: {entries[name].absent or 'not traceable'}")
         else:
-            found.setdefault(name, replace(one, name=name))
-    return list(found.values()), missing
+            by_name.setdefault(name, replace(function, name=name))
+    return list(by_name.values()), missing

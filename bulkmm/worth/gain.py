@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bulkmm.results import Document, Ratio
 
 KEPT = Path(__file__).with_name("ratios.json")
-STOCK, OURS = "stock", ("bulkmm", "pte")
+STOCK, MODULE_VARIANTS = "stock", ("bulkmm", "pte")
 IOREMAP, SMALL, LARGE = "ioremap", "vmap-small", "vmap-large"
 # By path, or by what else tells calls apart: scenarios that show the least and the most
 # that they may gain. The last is like what early() finds.
@@ -51,7 +51,7 @@ class Gain:
 
 
 Gains = dict[str, Gain]  # by kind
-Kept = dict[str, dict[str, Any]]  # the same, as JSON
+GainsJson = dict[str, dict[str, Any]]  # the same, as JSON
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,16 @@ def of(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
     stock = {_usual(r.scenario): r for r in document.results if r.variant == STOCK}
     ratios = {
-        _usual(one.scenario): round(one.ratio, 2) if _sure(one) else 1.0
-        for one in document.ratios
-        if one.base == STOCK and one.variant in OURS
+        _usual(ratio.scenario): round(ratio.ratio, 2) if _sure(ratio) else 1.0
+        for ratio in document.ratios
+        if ratio.base == STOCK and ratio.variant in MODULE_VARIANTS
     }
-    found = {}
+    gains = {}
     for kind, scenarios in SCENARIOS.items():
-        if had := [name for name in scenarios if name in ratios]:
-            rate = stock[had[-1]].bytes / stock[had[-1]].median
-            found[kind] = Gain([ratios[name] for name in had], round(rate, 2))
-    return found
+        if names := [name for name in scenarios if name in ratios]:
+            rate = stock[names[-1]].bytes / stock[names[-1]].median
+            gains[kind] = Gain([ratios[name] for name in names], round(rate, 2))
+    return gains
 
 
 def _sure(ratio: "Ratio") -> bool:
@@ -91,13 +91,15 @@ def _usual(scenario: str) -> str:
 
 def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
     """Return the figures kept for a CPU, or the least gains of all others."""
-    held: dict[str, dict[str, Kept]] = json.loads(file.read_text(encoding="utf-8"))
-    if cpu in held:
-        series = _nearest(release, held[cpu])
-        return Known(f"this CPU's results on {series}", _least([held[cpu][series]]))
-    others = [one[_nearest(release, one)] for one in held.values()]
-    named = f"the least of {len(others)} other CPUs: this one has no results yet"
-    return Known(named, _least(others))
+    cpus: dict[str, dict[str, GainsJson]] = json.loads(file.read_text(encoding="utf-8"))
+    if cpu in cpus:
+        series = _nearest(release, cpus[cpu])
+        return Known(f"this CPU's results on {series}", _least([cpus[cpu][series]]))
+    other_gains = [
+        by_series[_nearest(release, by_series)] for by_series in cpus.values()
+    ]
+    source = f"the least of {len(other_gains)} other CPUs: this one has no results yet"
+    return Known(source, _least(other_gains))
 
 
 def _nearest(release: str, series: Iterable[str]) -> str:
@@ -107,47 +109,49 @@ def _nearest(release: str, series: Iterable[str]) -> str:
     return older[-1] if older else ordered[0]
 
 
-def _least(held: Iterable[Kept]) -> Gains:
+def _least(candidates: Iterable[GainsJson]) -> Gains:
     """Return the least gain in each scenario."""
-    found: Gains = {}
-    for gains in held:
+    lowest: Gains = {}
+    for gains in candidates:
         for kind, kept_of_it in gains.items():
-            one = Gain(**kept_of_it)
-            least = found.setdefault(kind, one)
-            ratios = [min(pair) for pair in zip(least.ratios, one.ratios, strict=False)]
-            rated = min(least, one, key=lambda gain: gain.ratios[-1])
-            found[kind] = Gain(ratios, rated.gb_per_s)
-    return found
+            figure = Gain(**kept_of_it)
+            least = lowest.setdefault(kind, figure)
+            ratios = [
+                min(pair) for pair in zip(least.ratios, figure.ratios, strict=False)
+            ]
+            rated = min(least, figure, key=lambda gain: gain.ratios[-1])
+            lowest[kind] = Gain(ratios, rated.gb_per_s)
+    return lowest
 
 
-def served(one: Function, bits: int) -> bool:
+def is_served(function: Function, bits: int) -> bool:
     """Return whether the module serves calls of this size: not a page at a time."""
-    return one.path != SIZED or bits > ONE_PAGE
+    return function.path != SIZED or bits > ONE_PAGE
 
 
-def span(known: Known, one: Function, bits: int) -> tuple[float, float] | None:
+def span(figures: Known, function: Function, bits: int) -> tuple[float, float] | None:
     """Return how many times faster calls get, at least and at most; None: unknown."""
-    gain = known.gains.get(_kind(one, bits)) if one.served else None
+    gain = figures.gains.get(_kind(function, bits)) if function.served else None
     return (min(gain.ratios), max(gain.ratios)) if gain else None
 
 
-def _kind(one: Function, bits: int) -> str:
+def _kind(function: Function, bits: int) -> str:
     """Return the kind of calls with ranges of this size."""
-    if one.name == "vmap_range_noflush":
+    if function.name == "vmap_range_noflush":
         return IOREMAP
-    if one.path == SIZED:
+    if function.path == SIZED:
         return LARGE if bits > ONE_MIB else SMALL
-    return "clear" if one.path == "alloc" else one.path
+    return "clear" if function.path == "alloc" else function.path
 
 
-def work(known: Known, one: Function, pages: float) -> float:
+def work(figures: Known, function: Function, pages: float) -> float:
     """Return the most seconds that calls spend on what a path does.
 
     A fault that is timed in place of its clearing does more than clear a page, or gets
     none.
     """
-    gain = known.gains.get("clear")
-    if one.name not in INSTEAD.values() or not gain:
+    gain = figures.gains.get("clear")
+    if function.name not in INSTEAD.values() or not gain:
         return math.inf
     return pages * HUGE / gain.gb_per_s / 1e9
 
@@ -168,29 +172,35 @@ class Early:
     saved_seconds: float | None
 
 
-def early(root: Root, known: Known) -> list[Early]:
+def early(root: Root, figures: Known) -> list[Early]:
     """Return what happened at boot, and what will happen at the first use."""
-    found = []
+    findings = []
     nbytes, total, module = late.missed(root)
     if not total and not late.calls(module):
         nbytes = late.zone_bytes(root)
     if nbytes:
-        said = f"struct pages of {text.size(nbytes)} of devices were built without it"
-        found.append(_worked("memmap", said, nbytes, known, share=STRUCT_PAGE))
+        description = (
+            f"struct pages of {text.size(nbytes)} of devices were built without it"
+        )
+        findings.append(
+            _worked("memmap", description, nbytes, figures, share=STRUCT_PAGE)
+        )
     for page in sizes(root):
         if (nbytes := page * Pool(root, page).uncleared()) > 0:
-            said = f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
-            said += " at their first use"
-            found.append(_worked("clear", said, nbytes, known))
-    return found
+            description = (
+                f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
+            )
+            description += " at their first use"
+            findings.append(_worked("clear", description, nbytes, figures))
+    return findings
 
 
 def _worked(
-    path: str, said: str, nbytes: int, known: Known, *, share: float = 1
+    path: str, description: str, nbytes: int, figures: Known, *, share: float = 1
 ) -> Early:
     """Return the time for memory of which a path writes a share."""
-    gain = known.gains.get(path)
+    gain = figures.gains.get(path)
     if not gain:
-        return Early(path, said, nbytes, None, None)
+        return Early(path, description, nbytes, None, None)
     seconds = nbytes * share / gain.gb_per_s / 1e9
-    return Early(path, said, nbytes, seconds, saved(seconds, gain.ratios[-1]))
+    return Early(path, description, nbytes, seconds, saved(seconds, gain.ratios[-1]))

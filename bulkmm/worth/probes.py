@@ -80,10 +80,10 @@ class Probes:
         if at_least(os.uname().release, OWN_SIZES):
             self._append(f"instances/{self.name}/buffer_size_kb", BUFFER_KIB)
         self._append(SYNTHETIC, f"{self.name} {FIELDS}")
-        for one in functions:
+        for function in functions:
             arguments = "a1=$arg1:u64 a2=$arg2:u64"
-            self._append(PROBES, f"p:{self.name}/in {one} {arguments}")
-            self._append(PROBES, f"r{ACTIVE}:{self.name}/out {one}")
+            self._append(PROBES, f"p:{self.name}/in {function} {arguments}")
+            self._append(PROBES, f"r{ACTIVE}:{self.name}/out {function}")
         self._trigger(f"synthetic/{self.name}", SUMS)
         self._trigger(f"{self.name}/in", START)
         self._trigger(f"{self.name}/out", self._stop())
@@ -109,10 +109,10 @@ class Probes:
         if any(int(n) > TASKS // 2 for n in ENTRIES.findall(text)):
             self._trigger(f"{self.name}/out", f"{self._stop()}:clear")
             self._trigger(f"{self.name}/in", f"{START}:clear")
-        found = LINE.findall(self._hist(f"synthetic/{self.name}"))
+        rows = LINE.findall(self._hist(f"synthetic/{self.name}"))
         return Counts(
             {name: int(n) for name, _, n, _ in LINE.findall(text)},
-            [Sum(name, int(bits), int(n), int(ns)) for name, bits, n, ns in found],
+            [Sum(name, int(bits), int(n), int(ns)) for name, bits, n, ns in rows],
             _huge_pages() - self.huge_pages,
         )
 

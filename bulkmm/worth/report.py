@@ -49,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A function without the module, and with it; None: it was not called."""
 
     path: str
@@ -75,127 +75,139 @@ class Worth(Record):
     not_counted: list[str]  # functions that this kernel lacks, and why
     before: list[Early]
     cost_seconds: float
-    compared: list[Compared]
+    compared: list[Comparison]
     verdict: str
 
 
-def row(one: Function, counts: Counts, known: Known, spent: float) -> Row:
+def row(function: Function, counts: Counts, figures: Known, duration: float) -> Row:
     """Return the row of a function: the times of its calls by size, scaled to all."""
-    sums = [s for s in counts.sums if s.function == one.name]
-    calls, timed = counts.calls.get(one.name, 0), sum(s.calls for s in sums)
+    sums = [s for s in counts.sums if s.function == function.name]
+    calls, timed = counts.calls.get(function.name, 0), sum(s.calls for s in sums)
     scale = max(calls / timed, 1.0) if timed else 0.0
-    large = [s for s in sums if gain.served(one, s.bits)]
+    large = [s for s in sums if gain.is_served(function, s.bits)]
     seconds = sum(s.ns for s in large) * scale / 1e9
     pages = min(timed * scale, counts.huge_pages)
     spans = [
         (
-            min(s.ns * scale / 1e9, gain.work(known, one, s.calls * pages / timed)),
-            gain.span(known, one, s.bits),
+            min(
+                s.ns * scale / 1e9,
+                gain.work(figures, function, s.calls * pages / timed),
+            ),
+            gain.span(figures, function, s.bits),
         )
         for s in large
     ]
     saved = ratio = None
-    if found := [(t, span) for t, span in spans if span]:
+    if known_spans := [(t, span) for t, span in spans if span]:
         saved = tuple(
-            round(sum(gain.saved(t, span[i]) for t, span in found), 6) for i in (0, 1)
+            round(sum(gain.saved(t, span[i]) for t, span in known_spans), 6)
+            for i in (0, 1)
         )
-        ratios = [span for _, span in found]
+        ratios = [span for _, span in known_spans]
         ratio = min(r for r, _ in ratios), max(r for _, r in ratios)
-    elif span := gain.span(known, one, gain.ONE_MIB + 1):
+    elif span := gain.span(figures, function, gain.ONE_MIB + 1):
         ratio = span
     return Row(
-        path=one.path,
-        function=one.name,
-        served=one.served,
+        path=function.path,
+        function=function.name,
+        served=function.served,
         calls=calls,
         too_small=sum(s.calls for s in sums) - sum(s.calls for s in large),
         timed=timed,
         seconds=round(seconds, 9),
-        cpu_share=round(seconds / spent, 6) if spent else 0.0,
+        cpu_share=round(seconds / duration, 6) if duration else 0.0,
         ratio=ratio,
         saved_seconds=saved,  # type: ignore[arg-type]
     )
 
 
-def verdict(rows: list[Row], early: list[Early], spent: float) -> str:
+def verdict(rows: list[Row], early: list[Early], duration: float) -> str:
     """Return one sentence: load it, try it, or not needed."""
     load: list[str] = []
     perhaps: list[str] = []
-    least = WORTH_IT * spent
+    least = WORTH_IT * duration
     rows = [one for one in rows if one.served]
     for path in dict.fromkeys(one.path for one in rows):
-        mine = [one for one in rows if one.path == path]
-        low, high = (sum((r.saved_seconds or (0, 0))[i] for r in mine) for i in (0, 1))
-        done, part = sum(one.seconds for one in mine), _span((low, high))
+        path_rows = [one for one in rows if one.path == path]
+        low, high = (
+            sum((r.saved_seconds or (0, 0))[i] for r in path_rows) for i in (0, 1)
+        )
+        seconds, part = sum(one.seconds for one in path_rows), _span((low, high))
         if high < least:
-            if sum(r.seconds for r in mine if r.saved_seconds is None) < least:
+            if sum(r.seconds for r in path_rows if r.saved_seconds is None) < least:
                 continue
             part = "an unknown part"  # no figure says that it would be little
-        said = f"{path} {part} of {_s(done)} of {DOES.get(path, path)}"
-        (load if low >= least else perhaps).append(said)
+        clause = f"{path} {part} of {_s(seconds)} of {DOES.get(path, path)}"
+        (load if low >= least else perhaps).append(clause)
     idle = [p for p in dict.fromkeys(r.path for r in rows) if not _calls(rows, p)]
-    said = f"load it: in {_s(spent)} it would save {'; '.join(load)}" if load else ""
+    sentence = (
+        f"load it: in {_s(duration)} it would save {'; '.join(load)}" if load else ""
+    )
     if perhaps:
         word = "perhaps" if load else "try it: it may save"
-        said += f"{'; ' if load else ''}{word} {'; '.join(perhaps)}"
+        sentence += f"{'; ' if load else ''}{word} {'; '.join(perhaps)}"
     later = sum(one.saved_seconds or 0 for one in early)
-    if not said:
-        said = f"not needed for what ran in {_s(spent)}"
-        said += ": it would save less than 1 % of a CPU" if _calls(rows, "") else ""
+    if not sentence:
+        sentence = f"not needed for what ran in {_s(duration)}"
+        sentence += ": it would save less than 1 % of a CPU" if _calls(rows, "") else ""
         if later >= 1:
-            said += f"; but what is listed below would take {_s(later)} less"
-    return f"{said}. Nothing called {', '.join(idle)}." if idle else f"{said}."
+            sentence += f"; but what is listed below would take {_s(later)} less"
+    return f"{sentence}. Nothing called {', '.join(idle)}." if idle else f"{sentence}."
 
 
 def _calls(rows: list[Row], path: str) -> int:
     return sum(one.calls for one in rows if path in ("", one.path))
 
 
-def compare(earlier: Worth, rows: list[Row]) -> list[Compared]:
+def compare(earlier: Worth, rows: list[Row]) -> list[Comparison]:
     """Return what was expected of each function against what it takes now."""
     then = {one.function: one for one in earlier.functions}
-    found = []
-    for one in rows:
-        old = then.get(one.function)
-        expected, before, now = old.ratio if old else None, _each(old), _each(one)
+    comparisons = []
+    for current in rows:
+        old = then.get(current.function)
+        expected, before, now = (
+            old.ratio if old else None,
+            _each(old),
+            _each(current),
+        )
         ratio = before / now if before and now else None
-        row = Compared(one.path, one.function, expected, before, now, ratio)
-        found.append(row)
-    return found
+        row = Comparison(current.path, current.function, expected, before, now, ratio)
+        comparisons.append(row)
+    return comparisons
 
 
-def _each(one: Row | None) -> float | None:
+def _each(entry: Row | None) -> float | None:
     """Return the time of a call that the module serves: those timed, not scaled."""
-    if not one or one.timed <= one.too_small:
+    if not entry or entry.timed <= entry.too_small:
         return None
-    scale = max(one.calls / one.timed, 1.0)
-    return one.seconds / scale / (one.timed - one.too_small) * 1e9
+    scale = max(entry.calls / entry.timed, 1.0)
+    return entry.seconds / scale / (entry.timed - entry.too_small) * 1e9
 
 
 def read(file: Path) -> Worth:
     """Return the result in a file."""
     try:
-        found: Worth = _as(Worth, json.loads(file.read_text(encoding="utf-8")), "")
+        result: Worth = _as(Worth, json.loads(file.read_text(encoding="utf-8")), "")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
-    return found
+    return result
 
 
-def _as(kind: Any, held: Any, name: str) -> Any:  # noqa: ANN401
+def _as(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     """Return what JSON says as a type; later versions may have further members."""
     if hasattr(kind, "__dataclass_fields__"):
         types = get_type_hints(kind).items()
-        return kind(**{one: _as(its, held[one], one) for one, its in types})
+        return kind(**{one: _as(its, value[one], one) for one, its in types})
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
-        return None if held is None else _as(inner[0], held, name)
-    if origin in (list, tuple) and isinstance(held, list):
-        kinds = inner if origin is tuple else inner * len(held)
-        return origin(_as(*one, name) for one in zip(kinds, held, strict=True))
+        return None if value is None else _as(inner[0], value, name)
+    if origin in (list, tuple) and isinstance(value, list):
+        kinds = inner if origin is tuple else inner * len(value)
+        return origin(_as(*one, name) for one in zip(kinds, value, strict=True))
     accepted = (int, float) if kind is float else origin
-    if held in inner if origin is Literal else isinstance(held, accepted):
-        return held
-    raise ValueError(f"{name} {reprlib.repr(held)}")
+    if value in inner if origin is Literal else isinstance(value, accepted):
+        return value
+    raise ValueError(f"{name} {reprlib.repr(value)}")
 
 
 def _s(seconds: float) -> str:
@@ -208,7 +220,7 @@ def _span(span: Span, unit: str = "") -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def sheet(found: Worth) -> Sheet:
+def sheet(result: Worth) -> Sheet:
     """Return the table."""
     rows = [
         (
@@ -220,71 +232,80 @@ def sheet(found: Worth) -> Sheet:
             _faster(one),
             _span(one.saved_seconds) if one.saved_seconds else "",
         )
-        for one in found.functions
+        for one in result.functions
     ]
     return Sheet(HEADINGS, rows, HEADINGS[2:])
 
 
-def _faster(one: Row) -> str:
-    if one.ratio:
-        return _span(one.ratio, "\N{MULTIPLICATION SIGN}")
-    return "?" if one.served else ""
+def _faster(entry: Row) -> str:
+    if entry.ratio:
+        return _span(entry.ratio, "\N{MULTIPLICATION SIGN}")
+    return "?" if entry.served else ""
 
 
-def notes(found: Worth) -> list[str]:
+def notes(result: Worth) -> list[str]:
     """Return the lines below the table: what happened before, and what it means."""
-    said = [*map(_early, found.before)]
-    said += [f"faster: {found.ratios_from}; the least and the most that calls may gain"]
-    if not all(one.served for one in found.functions):
-        said.append("(path): for information, no path of this build serves it")
-    if any(one.function in INSTEAD.values() and one.calls for one in found.functions):
-        said.append(
+    remarks = [*map(_early, result.before)]
+    remarks += [
+        f"faster: {result.ratios_from}; the least and the most that calls may gain"
+    ]
+    if not all(one.served for one in result.functions):
+        remarks.append("(path): for information, no path of this build serves it")
+    if any(one.function in INSTEAD.values() and one.calls for one in result.functions):
+        remarks.append(
             "alloc: what is saved is a part of each fault's clearing, not of all of it"
         )
-    said += [f"not counted: {why}" for why in found.not_counted]
-    small = sum(one.too_small for one in found.functions)
+    remarks += [f"not counted: {why}" for why in result.not_counted]
+    small = sum(one.too_small for one in result.functions)
     if small:
-        said.append(f"{small:,} calls of one page are left out: the module leaves them")
-    untimed = sum(max(one.calls - one.timed, 0) for one in found.functions)
+        remarks.append(
+            f"{small:,} calls of one page are left out: the module leaves them"
+        )
+    untimed = sum(max(one.calls - one.timed, 0) for one in result.functions)
     if untimed:
-        said.append(f"{untimed:,} calls were counted and not timed; times are scaled")
-    calls = _calls(found.functions, "")
+        remarks.append(
+            f"{untimed:,} calls were counted and not timed; times are scaled"
+        )
+    calls = _calls(result.functions, "")
     many = f"{calls:,} calls at about {text.duration(COST_NS)}"
-    return [*said, f"counting took {_s(found.cost_seconds)}: {many}"]
+    return [*remarks, f"counting took {_s(result.cost_seconds)}: {many}"]
 
 
-def where(found: Worth) -> str:
+def where(result: Worth) -> str:
     """Return what was counted: for how long, on what."""
-    during = f" while {found.command[0]} ran" if found.command else ""
-    loaded = ", module loaded" if found.module else ""
-    machine = f"on Linux {found.kernel}, {found.cpu}{loaded}"
-    return f"{_s(found.seconds)}{during} {machine}"
+    during = f" while {result.command[0]} ran" if result.command else ""
+    loaded = ", module loaded" if result.module else ""
+    machine = f"on Linux {result.kernel}, {result.cpu}{loaded}"
+    return f"{_s(result.seconds)}{during} {machine}"
 
 
-def _early(one: Early) -> str:
-    said = f"before: {one.says}"
-    if one.seconds is None or one.saved_seconds is None:
-        return said
-    less = f"{_s(one.saved_seconds)} less with path {one.path}"
-    return f"{said}: about {_s(one.seconds)} (calculated), {less}"
+def _early(work: Early) -> str:
+    line = f"before: {work.says}"
+    if work.seconds is None or work.saved_seconds is None:
+        return line
+    less = f"{_s(work.saved_seconds)} less with path {work.path}"
+    return f"{line}: about {_s(work.seconds)} (calculated), {less}"
 
 
-def lines(found: Worth) -> list[str]:
+def lines(result: Worth) -> list[str]:
     """Return the screen: verdict, table, notes, and a comparison if there is one."""
-    shown = text.columns([HEADINGS, *sheet(found).rows])
-    said = [found.verdict, "", where(found), "", *shown, "", *notes(found)]
-    if found.compared:
+    table = text.columns([HEADINGS, *sheet(result).rows])
+    screen = [result.verdict, "", where(result), "", *table, "", *notes(result)]
+    if result.compared:
         heads = ("path", "function", "expected", "measured", "a call before", "now")
-        said += ["", *text.columns([heads, *map(_compared, found.compared)])]
-    return said
+        screen += ["", *text.columns([heads, *map(_comparison_row, result.compared)])]
+    return screen
 
 
-def _compared(one: Compared) -> tuple[str, ...]:
+def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
     times = "\N{MULTIPLICATION SIGN}"
     return (
-        one.path,
-        one.function,
-        _span(one.expected, times) if one.expected else "?",
-        f"{one.ratio:.2f}{times}" if one.ratio else "not called",
-        *("" if t is None else text.duration(t) for t in (one.before_ns, one.now_ns)),
+        comparison.path,
+        comparison.function,
+        _span(comparison.expected, times) if comparison.expected else "?",
+        f"{comparison.ratio:.2f}{times}" if comparison.ratio else "not called",
+        *(
+            "" if t is None else text.duration(t)
+            for t in (comparison.before_ns, comparison.now_ns)
+        ),
     )

@@ -29,7 +29,7 @@ from bulkmm.worth.report import Worth
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST = 366 * 86400
 POLL = 60.0  # s between looks at how many tasks are remembered
-WHAT = "the result"
+OUTPUT_NAME = "the result"
 STDERR = 2
 
 
@@ -38,39 +38,39 @@ def run(args: argparse.Namespace) -> int:
     root = Root(Path("/"))
     seconds = _seconds(args)
     earlier = report.read(args.compare) if args.compare else None
-    files.need_place(args.output, WHAT)
+    files.need_place(args.output, OUTPUT_NAME)
     home = Root(root.at(_need(root)))
     wanted, missing = _wanted(root, args.path or [])
     cpu, release = machine.cpu_name(), platform.release()
-    known = measured(release) if args.measure else gain.kept(cpu, release)
+    figures = measured(release) if args.measure else gain.kept(cpu, release)
     try:
-        with probes.installed(home, [one.name for one in wanted]) as held:
+        with probes.installed(home, [one.name for one in wanted]) as active_probes:
             began = time.monotonic()
-            code = _while(args.words, held, seconds, quiet=args.json)
-            spent, counts = time.monotonic() - began, held.read()
+            code = _while(args.words, active_probes, seconds, quiet=args.json)
+            duration, counts = time.monotonic() - began, active_probes.read()
     except OSError as error:
-        raise _refused(root, error) from error
-    rows = [report.row(one, counts, known, spent) for one in wanted]
-    early = gain.early(root, known)
-    found = Worth(
+        raise _probe_error(root, error) from error
+    rows = [report.row(one, counts, figures, duration) for one in wanted]
+    early = gain.early(root, figures)
+    result = Worth(
         kernel=release,
         cpu=cpu,
         module=modules.loaded(root),
         command=args.words,
-        seconds=round(spent, 6),
-        ratios_from=known.source,
+        seconds=round(duration, 6),
+        ratios_from=figures.source,
         functions=rows,
         not_counted=missing,
         before=early,
         cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
         compared=report.compare(earlier, rows) if earlier else [],
-        verdict=report.verdict(rows, early, spent),
+        verdict=report.verdict(rows, early, duration),
     )
     try:
-        found.tell(report.lines(found), as_json=args.json)
+        result.tell(report.lines(result), as_json=args.json)
     finally:
         if args.output:
-            files.write(args.output, found.json() + "\n", WHAT)
+            files.write(args.output, result.json() + "\n", OUTPUT_NAME)
     return code
 
 
@@ -80,11 +80,11 @@ def _seconds(args: argparse.Namespace) -> float:
         raise UsageError("--for and COMMAND: give one; what is counted ends with it")
     if args.words and not shutil.which(args.words[0]):
         raise UsageError(f"{args.words[0]}: there is no such command")
-    told = args.time or USUAL
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", told)
-    seconds = float(found[1]) * UNITS[found[2]] if found else 0
+    period = args.time or USUAL
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", period)
+    seconds = float(match[1]) * UNITS[match[2]] if match else 0
     if not 0 < seconds <= LONGEST:
-        raise UsageError(f"--for {told}: give a time above 0, as in 90s, 10m or 24h")
+        raise UsageError(f"--for {period}: give a time above 0, as in 90s, 10m or 24h")
     return seconds
 
 
@@ -114,15 +114,15 @@ def _need(root: Root) -> str:
 
 
 def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
-    found, missing = functions(root, platform.machine())
-    there = list(dict.fromkeys(one.path for one in found))
+    candidates, missing = functions(root, platform.machine())
+    path_names = list(dict.fromkeys(one.path for one in candidates))
     for path in paths:
-        if path not in there:
-            raise unknown("path", path, there)
-    found = [one for one in found if not paths or one.path in paths]
-    if not found:
+        if path not in path_names:
+            raise unknown("path", path, path_names)
+    candidates = [one for one in candidates if not paths or one.path in paths]
+    if not candidates:
         raise BulkmmError("this kernel has none of the functions that can be counted")
-    return found, missing
+    return candidates, missing
 
 
 def measured(release: str) -> Known:
@@ -132,8 +132,8 @@ def measured(release: str) -> Known:
     from bulkmm.native import run as native
 
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-    kept = (name for names in gain.SCENARIOS.values() for name in names)
-    names = sorted({name.replace("-100g", "-16g") for name in kept})
+    scenarios = (name for names in gain.SCENARIOS.values() for name in names)
+    names = sorted({name.replace("-100g", "-16g") for name in scenarios})
     often = 1, FULL_PROCESSES  # fewer processes prove no ratio
     progress = Progress()
     try:
@@ -142,28 +142,30 @@ def measured(release: str) -> Known:
 
         with find.files(release, None, progress) as (image, module):
             job = measure.Job(image, module, "host", *often, quick=True, only=names)
-            found = measure.run(job, native.SUBJECTS, progress)
+            document = measure.run(job, native.SUBJECTS, progress)
     except BulkmmError as error:
         raise BulkmmError(f"--measure: {error}") from error
-    for one in found.failed:
-        raise BulkmmError(f"--measure: check failed: {one.name}: {one.detail}")
-    return Known("measured just now", gain.of(found))
+    for check in document.failed:
+        raise BulkmmError(f"--measure: check failed: {check.name}: {check.detail}")
+    return Known("measured just now", gain.of(document))
 
 
-def _while(words: list[str], held: Probes, seconds: float, *, quiet: bool) -> int:
+def _while(
+    words: list[str], active_probes: Probes, seconds: float, *, quiet: bool
+) -> int:
     """Wait for a command, or for so long; return the exit code to end with."""
     if words:
-        return _command(words, held, quiet=quiet)
+        return _command(words, active_probes, quiet=quiet)
     end = time.monotonic() + seconds
     # Ctrl-C ends the time, not the command
     with suppress(KeyboardInterrupt):
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, POLL))
-            held.read()
+        while (remaining := end - time.monotonic()) > 0:
+            time.sleep(min(remaining, POLL))
+            active_probes.read()
     return Exit.OK
 
 
-def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
+def _command(words: list[str], active_probes: Probes, *, quiet: bool) -> int:
     """Run a command; with JSON on standard output, its own goes to standard error."""
     try:
         child = subprocess.Popen(words, stdout=STDERR if quiet else None)
@@ -174,17 +176,17 @@ def _command(words: list[str], held: Probes, *, quiet: bool) -> int:
             with suppress(subprocess.TimeoutExpired):
                 code = child.wait(POLL)
                 return code if code >= 0 else 128 - code
-            held.read()
+            active_probes.read()
         except KeyboardInterrupt:
             child.terminate()
 
 
-def _refused(root: Root, error: OSError) -> BulkmmError:
+def _probe_error(root: Root, error: OSError) -> BulkmmError:
     """Return why there are no probes."""
     lockdown = modules.chosen(root, "/sys/kernel/security/lockdown") or "none"
     # an instance is refused with EINVAL, a probe with EPERM
-    told = error.errno in (errno.EPERM, errno.EINVAL)
-    if told and lockdown != "none":
+    is_denied = error.errno in (errno.EPERM, errno.EINVAL)
+    if is_denied and lockdown != "none":
         return BulkmmError(f"lockdown ({lockdown}) forbids probes: boot without it")
     where = f"{error.filename}: " if error.filename else ""
     return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
