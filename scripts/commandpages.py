@@ -56,8 +56,8 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from actions(one)
+            for subparser in action.choices.values():
+                yield from actions(subparser)
 
 
 def looked_up(metavar: str) -> dict[str, Any]:
@@ -104,13 +104,13 @@ def page(
     extra: dict[str, str],
 ) -> str:
     """Return a man page: the parser's text and our own sections."""
-    made = Manpage(parser, format="single-commands-section")
-    made.manual, made.section = MANUAL, number
-    made.description = about[:1].lower() + about[1:].rstrip(".")  # of its NAME
-    made.source, made.date = f"bulkmm {version}", " "  # reproducible
+    manpage = Manpage(parser, format="single-commands-section")
+    manpage.manual, manpage.section = MANUAL, number
+    manpage.description = about[:1].lower() + about[1:].rstrip(".")  # of its NAME
+    manpage.source, manpage.date = f"bulkmm {version}", " "  # reproducible
     for name, text in extra.items():
-        made.add_section(name, ">", text)
-    return f'.\\" {LICENCE}\n{roff.ascii_only(str(made))}'
+        manpage.add_section(name, ">", text)
+    return f'.\\" {LICENCE}\n{roff.ascii_only(str(manpage))}'
 
 
 def command_page(version: str) -> str:
@@ -130,15 +130,15 @@ def command_page(version: str) -> str:
 
 def module_page(version: str) -> str:
     """Return bulkmm.4."""
-    found = DESCRIPTION.search((PROJECT / "module" / "main.c").read_text("utf-8"))
-    if not found:
+    match = DESCRIPTION.search((PROJECT / "module" / "main.c").read_text("utf-8"))
+    if not match:
         raise ValueError("the module's source has no description")
     parts = roff.sections((PROJECT / "docs" / "abi.md").read_text("utf-8"))
     extra = {"Description": parts.pop(""), **parts}
     extra["Synopsis"] = code("modprobe bulkmm [PARAMETER=VALUE]...")
     extra["See also"] = ".BR bulkmm (1),\n.BR bulkmm (3)"
     parser = argparse.ArgumentParser("bulkmm", add_help=False)
-    return page(parser, 4, found[1], version, extra)
+    return page(parser, 4, match[1], version, extra)
 
 
 def pages(version: str) -> dict[str, str]:

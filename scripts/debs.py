@@ -22,9 +22,9 @@ def main() -> int:
     try:
         need_root()
         with locked(progress) as cache:
-            made = debs.packages(debs.ensure(cache, progress))
+            packages = debs.packages(debs.ensure(cache, progress))
             out.mkdir(parents=True, exist_ok=True)
-            for deb in made:
+            for deb in packages:
                 print(shutil.copy(deb, out))
     except (BulkmmError, OSError) as error:
         print(f"debs: {error}", file=sys.stderr)

@@ -30,31 +30,31 @@ FIGURES = re.compile(
 )
 WIDTH = 100
 KERNELS = "kernel-*"
-NONE = "No CPU has been measured with this code yet: `make figures`.\n"
-Measured = dict[str, Document]  # all results of a CPU, by the name of the file
+EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
+CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file
 # for each kind of result, its tables; "bulkmm show" has more
 SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Sheet]]]] = {
     "Each kernel's own code and the module's": (
         KERNELS,
-        lambda held: [table.kernels(held, ways=table.OURS)],
+        lambda documents: [table.kernels(documents, ways=table.OURS)],
     ),
-    "Kernel after kernel": ("history", lambda held: [history.sheet(*held)]),
-    "Populate": ("populate", lambda held: table.tables(held)[:1]),
-    "The core": ("bench", lambda held: grid.by_size(*held)),
+    "Kernel after kernel": ("history", lambda documents: [history.sheet(*documents)]),
+    "Populate": ("populate", lambda documents: table.tables(documents)[:1]),
+    "The core": ("bench", lambda documents: grid.by_size(*documents)),
 }
 
 
-def results(place: Path = RESULTS) -> dict[str, Measured]:
+def results(place: Path = RESULTS) -> dict[str, CpuResults]:
     """Return the results of each CPU by the name of its folder."""
-    found: dict[str, Measured] = {}
+    cpus: dict[str, CpuResults] = {}
     for file in sorted(place.glob("*/*.json")):
-        found.setdefault(file.parent.name, {})[file.stem] = Document.read(file)
-    return found
+        cpus.setdefault(file.parent.name, {})[file.stem] = Document.read(file)
+    return cpus
 
 
-def those(measured: Measured, pattern: str) -> list[Document]:
+def select_results(cpu_results: CpuResults, pattern: str) -> list[Document]:
     """Return the results whose names match a pattern."""
-    return [one for name, one in measured.items() if fnmatch(name, pattern)]
+    return [one for name, one in cpu_results.items() if fnmatch(name, pattern)]
 
 
 def take(file: Path, place: Path = RESULTS) -> Path:
@@ -71,30 +71,34 @@ def take(file: Path, place: Path = RESULTS) -> Path:
     return to
 
 
-def page(text: str, held: dict[str, Measured]) -> str:
+def page(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return docs/figures.md with the figures of these CPUs."""
-    lines = [line for name, measured in held.items() for line in cpu(name, measured)]
-    made = "\n".join(["", *lines]) if lines else NONE
-    return GENERATED.sub(lambda _: made, text)
+    lines = [
+        line for name, cpu_results in cpus.items() for line in cpu(name, cpu_results)
+    ]
+    body = "\n".join(["", *lines]) if lines else EMPTY_PAGE
+    return GENERATED.sub(lambda _: body, text)
 
 
-def cpu(name: str, measured: Measured) -> Iterator[str]:
+def cpu(name: str, cpu_results: CpuResults) -> Iterator[str]:
     """Return the section of a CPU."""
-    its = next(iter(measured.values())).machine
-    yield from (f"### {its['cpu']['model']} ({name})", "")
-    caches = ", ".join(f"{n} {size}" for n, size in its["cpu"]["caches"].items())
-    governor = its["cpu"].get("governor") or "unknown"
-    said = f"{its['cpu']['cores']} CPUs, {its.get('numa_nodes')} memory node(s); caches"
-    yield from wrapped(f"{said} {caches}; frequency governor: {governor}.")
+    host = next(iter(cpu_results.values())).machine
+    yield from (f"### {host['cpu']['model']} ({name})", "")
+    caches = ", ".join(f"{n} {size}" for n, size in host["cpu"]["caches"].items())
+    governor = host["cpu"].get("governor") or "unknown"
+    description = (
+        f"{host['cpu']['cores']} CPUs, {host.get('numa_nodes')} memory node(s); caches"
+    )
+    yield from wrapped(f"{description} {caches}; frequency governor: {governor}.")
     for title, (pattern, sheets) in SECTIONS.items():
-        if shown := those(measured, pattern):
+        if documents := select_results(cpu_results, pattern):
             yield from (f"#### {title}", "")
-            for sheet in sheets(shown):
+            for sheet in sheets(documents):
                 yield from sheet.markdown()
-            for one in shown:
-                yield from wrapped(about(one))
+            for document in documents:
+                yield from wrapped(about(document))
     yield from ("#### Goals that are not met", "")
-    yield from missed(measured)
+    yield from missed(cpu_results)
 
 
 def about(document: Document) -> str:
@@ -104,16 +108,16 @@ def about(document: Document) -> str:
     return " ".join([*grid.controls(document), *facts.footnotes(document)])
 
 
-def missed(measured: Measured) -> Iterator[str]:
+def missed(cpu_results: CpuResults) -> Iterator[str]:
     """Return the goals that are not met, and how many there are."""
-    rows, said = [], []
-    for name, document in measured.items():
-        if every := goals.sheet(document).rows:
-            rows += [(name, *row) for row in every if row[2].startswith("not")]
-            met = sum(row[2].startswith("met") for row in every)
-            said.append(f"{name} {met} of {len(every)}")
+    rows, summary = [], []
+    for name, document in cpu_results.items():
+        if goal_rows := goals.sheet(document).rows:
+            rows += [(name, *row) for row in goal_rows if row[2].startswith("not")]
+            met = sum(row[2].startswith("met") for row in goal_rows)
+            summary.append(f"{name} {met} of {len(goal_rows)}")
     yield from Sheet(("result", *goals.HEADINGS), rows).markdown()
-    yield from wrapped(f"Met: {', '.join(said)}.")
+    yield from wrapped(f"Met: {', '.join(summary)}.")
 
 
 def wrapped(line: str) -> Iterator[str]:
@@ -122,46 +126,46 @@ def wrapped(line: str) -> Iterator[str]:
     yield ""
 
 
-def ratios(held: dict[str, Measured]) -> str:
+def ratios(cpus: dict[str, CpuResults]) -> str:
     """Return what "bulkmm worth" knows of each CPU, by kernel series."""
-    found = {
+    figures = {
         name: {
             needs.series(one.machine["kernel"]): {
                 kind: asdict(figure) for kind, figure in gain.of(one).items()
             }
             for one in kernels
         }
-        for name, measured in held.items()
-        if (kernels := those(measured, KERNELS))
+        for name, cpu_results in cpus.items()
+        if (kernels := select_results(cpu_results, KERNELS))
     }
-    text = json.dumps(found, indent=1, sort_keys=True)
+    text = json.dumps(figures, indent=1, sort_keys=True)
     # a line for each kind of calls
-    return re.sub(r"\{[^{}]+\}", lambda one: " ".join(one[0].split()), text) + "\n"
+    return re.sub(r"\{[^{}]+\}", lambda match: " ".join(match[0].split()), text) + "\n"
 
 
-def readme(text: str, held: dict[str, Measured]) -> str:
+def readme(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
-    def made(found: re.Match[str]) -> str:
-        begin, cpu = found.groups()
-        if kernels := those(held.get(cpu, {}), KERNELS):
+    def render(match: re.Match[str]) -> str:
+        begin, cpu = match.groups()
+        if kernels := select_results(cpus.get(cpu, {}), KERNELS):
             return "\n".join([begin.rstrip(), *headlines(kernels), ""])
         raise BulkmmError(f"README.md names {cpu}, which is not in results")
 
-    return FIGURES.sub(made, text)
+    return FIGURES.sub(render, text)
 
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
     yield from table.headlines(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
-    said = (
+    legend = (
         f"{facts.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
         "processes, medians; ~ not proven, ! unstable. ¹ Calculated from the GB/s of "
         "this CPU: one thread, and nothing around it. Everything else is measured. "
         "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."
     )
-    yield from textwrap.wrap(said, WIDTH, break_on_hyphens=False)
+    yield from textwrap.wrap(legend, WIDTH, break_on_hyphens=False)
 
 
 def main() -> None:
@@ -184,10 +188,10 @@ def main() -> None:
         if args.folder:
             print(RESULTS.relative_to(ROOT) / machine.cpu_name())
             return
-        held = results()
+        cpus = results()
         for file, make in ((PAGE, page), (README, readme)):
-            file.write_text(make(file.read_text(encoding="utf-8"), held), "utf-8")
-        gain.KEPT.write_text(ratios(held), "utf-8")
+            file.write_text(make(file.read_text(encoding="utf-8"), cpus), "utf-8")
+        gain.KEPT.write_text(ratios(cpus), "utf-8")
     except (OSError, BulkmmError) as error:
         sys.exit(f"figures: {error}")
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT = ROOT / "scripts/names-left.txt"
+LIST = ROOT / "scripts/names-left.txt"
 TITLES_SINCE = "2026-11-27T01:00:00Z"  # older titles stay as they are
 WORDS = """
 a an the all any both each either every here it its mine neither none one other others
@@ -42,7 +42,7 @@ FUNCTIONS_OF_ONE_WORD = {"main"}
 
 def read_left() -> set[str]:
     """Return the files that are still to be renamed."""
-    lines = LEFT.read_text().splitlines() if LEFT.exists() else []
+    lines = LIST.read_text().splitlines() if LIST.exists() else []
     return {line for line in lines if line and not line.startswith("#")}
 
 
@@ -85,15 +85,15 @@ def check_names(tree: ast.Module, *, test: bool) -> Iterator[str]:
 
 def check_files() -> Iterator[str]:
     """Yield the faults of all files, and of the list of those to be renamed."""
-    left, files = read_left(), list_files()
+    pending, files = read_left(), list_files()
     for name in files:
         tree = ast.parse((ROOT / name).read_text())
         faults = list(check_names(tree, test=name.startswith("tests/")))
-        if name not in left:
+        if name not in pending:
             yield from (f"{name}:{fault}" for fault in faults)
         elif not faults:
-            yield f"{LEFT.name}: {name} has no such name left: take it off the list"
-    yield from (f"{LEFT.name}: there is no {name}" for name in left - {*files})
+            yield f"{LIST.name}: {name} has no such name left: take it off the list"
+    yield from (f"{LIST.name}: there is no {name}" for name in pending - {*files})
 
 
 def is_imperative(title: str) -> bool:

@@ -29,16 +29,16 @@ NAMES = str.maketrans(
 
 def sections(text: str) -> dict[str, str]:
     """Return the sections of a page in roff by heading; the first has none."""
-    found: dict[str, list[str]] = {"": []}
-    lines = found[""]
+    parts: dict[str, list[str]] = {"": []}
+    lines = parts[""]
     for block in BLOCK.finditer(text):
         if block["level"] == "##":
-            lines = found[block["heading"].replace("`", "")] = []
+            lines = parts[block["heading"].replace("`", "")] = []
         elif block["level"] != "#":
             lines += _block(block)
     return {
         name: ascii_only("\n".join(lines).removeprefix(".PP\n"))
-        for name, lines in found.items()
+        for name, lines in parts.items()
     }
 
 
@@ -59,19 +59,19 @@ def _block(block: re.Match[str]) -> Iterator[str]:
 
 def inline(text: str) -> str:
     """Return a paragraph: code and strong are bold, a link is its text."""
-    said, end = "", 0
-    for found in INLINE.finditer(text):
-        said += _escape(text[end : found.start()])
-        end = found.end()
-        if found["code"]:
-            said += _bold(found["code"])
-        elif found["strong"]:
-            said += _bold(found["strong"].replace("`", ""))
-        elif found["link"]:
-            said += inline(found["link"])
+    output, end = "", 0
+    for match in INLINE.finditer(text):
+        output += _escape(text[end : match.start()])
+        end = match.end()
+        if match["code"]:
+            output += _bold(match["code"])
+        elif match["strong"]:
+            output += _bold(match["strong"].replace("`", ""))
+        elif match["link"]:
+            output += inline(match["link"])
         else:
-            said += _escape(found["char"])
-    lines = (said + _escape(text[end:])).split("\n")
+            output += _escape(match["char"])
+    lines = (output + _escape(text[end:])).split("\n")
     # no line may begin like a roff request
     return "\n".join(
         ("\\&" if s[:1] in ".'" else "") + s for s in map(str.strip, lines)
@@ -84,9 +84,9 @@ def _escape(text: str) -> str:
 
 
 def _bold(text: str) -> str:
-    said = text.translate(NAMES).replace("-", "\\-")
+    escaped = text.translate(NAMES).replace("-", "\\-")
     whole = "\\%" if text.endswith("()") else ""  # never hyphenated
-    return f"\\fB{whole}{said}\\fP"
+    return f"\\fB{whole}{escaped}\\fP"
 
 
 def code(text: str) -> str:
@@ -99,12 +99,12 @@ def _table(text: str) -> Iterator[str]:
     """Return a table as a list: the first cell as term, the others as its text."""
     rows = [[s.strip() for s in CELL.split(row)[1:-1]] for row in text.splitlines()]
     for first, *rest in rows[2:]:
-        said = [
+        cells = [
             inline(cell if title in MEANINGS else f"{title}: {cell}")
             for title, cell in zip(rows[0][1:], rest, strict=True)
             if cell
         ]
-        yield f".TP\n{inline(first) or EMPTY}\n{'; '.join(said) or EMPTY}"
+        yield f".TP\n{inline(first) or EMPTY}\n{'; '.join(cells) or EMPTY}"
 
 
 def ascii_only(text: str) -> str:
