@@ -20,13 +20,13 @@ def name(page: Path) -> str:
 
 def lines(page: Path) -> list[str]:
     """Return the lines of a page's blocks, without comments, continued ones as one."""
-    found = FENCED.findall(page.read_text())
-    text = "".join(block for language, block in found if language in COMMANDS)
+    blocks = FENCED.findall(page.read_text())
+    text = "".join(block for language, block in blocks if language in COMMANDS)
     text = COMMENT.sub("", text).replace("\\\n", " ")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def commands(page: Path) -> list[str]:
     """Return each command of a page: a line may have several."""
-    found = [part.strip() for line in lines(page) for part in line.split("&&")]
-    return [command.removeprefix(".venv/bin/") for command in found]
+    parts = [part.strip() for line in lines(page) for part in line.split("&&")]
+    return [command.removeprefix(".venv/bin/") for command in parts]

@@ -11,7 +11,7 @@ from bulkmm.lab.scenario import SCENARIOS
 
 CONTENTS = ROOT / "docs" / "README.md"
 SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"
-NAMED = re.compile(rf"`({SOURCE}): ([^`]+)`")
+REFERENCE = re.compile(rf"`({SOURCE}): ([^`]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -29,13 +29,13 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_contents_name_every_page() -> None:
-    held = {path.name for path in (ROOT / "docs").iterdir()} - {CONTENTS.name}
-    assert {link for link in links(CONTENTS) if "/" not in link} == held
+    files = {path.name for path in (ROOT / "docs").iterdir()} - {CONTENTS.name}
+    assert {link for link in links(CONTENTS) if "/" not in link} == files
 
 
 @pytest.mark.parametrize("page", BOOK, ids=name)
 def test_functions_are_where_a_page_says(page: Path) -> None:
-    for file, names in NAMED.findall(" ".join(page.read_text().split())):
+    for file, names in REFERENCE.findall(" ".join(page.read_text().split())):
         text = (ROOT / file).read_text()
         missing = {
             n for n in re.findall(r"\w+", names) if not re.search(rf"\b{n}\b", text)

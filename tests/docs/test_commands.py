@@ -23,36 +23,36 @@ from bulkmm.lab.commands import matrix, prepare
 TABLE = re.compile(r"^\| (`bulkmm .*?) \|", re.MULTILINE)
 
 
-def shown(begin: str = "") -> list[str]:
+def find_commands(begin: str = "") -> list[str]:
     """Return every command that begins like this."""
-    every = sorted({command for page in PAGES for command in commands(page)})
-    return [command for command in every if command.startswith(begin)]
+    distinct = sorted({command for page in PAGES for command in commands(page)})
+    return [command for command in distinct if command.startswith(begin)]
 
 
 def bash(line: str, *options: str) -> None:
     """Have bash read a line, or run it."""
-    done = completed(["bash", *options, "-euc", line], cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    result = completed(["bash", *options, "-euc", line], cwd=ROOT)
+    assert result.returncode == 0, result.stderr
 
 
 def test_blocks_are_read() -> None:
     """A block that is not recognised would be a command that nobody tests."""
     readme = commands(ROOT / "README.md")
     assert {"make demo", "make module", "rmmod bulkmm", "bulkmm off"} <= {*readme}
-    assert len(shown()) > 50
+    assert len(find_commands()) > 50
 
 
 def test_the_table_names_every_command_and_no_other() -> None:
     rows = TABLE.findall((ROOT / "docs" / "command.md").read_text())
-    named = {word for row in rows for word in re.findall(r"`bulkmm (\w+)", row)}
-    assert named == {name for names in cli.PARTS.values() for name in names}
+    words = {word for row in rows for word in re.findall(r"`bulkmm (\w+)", row)}
+    assert words == {name for names in cli.PARTS.values() for name in names}
 
 
 def test_the_shell_can_read_them() -> None:
-    bash("\n".join(shown()), "-n")
+    bash("\n".join(find_commands()), "-n")
 
 
-@pytest.mark.parametrize("command", shown("bulkmm "))
+@pytest.mark.parametrize("command", find_commands("bulkmm "))
 def test_the_parser_can_read_it(command: str) -> None:
     words = shlex.split(command)[1:]
     args = cli.parser(words[0]).parse_args(words)
@@ -81,13 +81,13 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return give
 
 
-@pytest.mark.parametrize("command", shown("bulkmm lab "))
+@pytest.mark.parametrize("command", find_commands("bulkmm lab "))
 def test_a_run_of_the_lab(far: Callable[[str], None], command: str) -> None:
     with pytest.raises(TouchesTheMachineError):
         far(command)
 
 
-@pytest.mark.parametrize("command", shown("make"))
+@pytest.mark.parametrize("command", find_commands("make"))
 def test_a_goal_of_make(tmp_path: Path, command: str) -> None:
     """Without its recipes; a kernel's own Makefile is asked for modules only."""
     (tmp_path / "Makefile").write_text("modules:\n")
@@ -95,8 +95,10 @@ def test_a_goal_of_make(tmp_path: Path, command: str) -> None:
 
 
 def test_what_is_run_is_there() -> None:
-    scripts = [*shown("scripts/"), *shown("python scripts/")]
+    scripts = [*find_commands("scripts/"), *find_commands("python scripts/")]
     files = [command.removeprefix("python ").split()[0] for command in scripts]
-    words = [word for command in shown("pytest") for word in shlex.split(command)]
+    words = [
+        word for command in find_commands("pytest") for word in shlex.split(command)
+    ]
     for file in [*files, *(word for word in words if "/" in word)]:
         assert os.access(ROOT / file, os.R_OK if file.endswith(".py") else os.X_OK)

@@ -12,15 +12,15 @@ from bulkmm.errors import BulkmmError
 from bulkmm.worth import gain
 
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
-SAID = "is not what results/ says now: run scripts/figures.py"
+STALE = "is not what results/ says now: run scripts/figures.py"
 
 
 def test_the_pages_are_in_step_with_the_results() -> None:
-    held = figures.results()
+    cpus = figures.results()
     for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
         text = file.read_text()
-        assert text == make(text, held), f"{name(file)} {SAID}"
-    assert gain.KEPT.read_text() == figures.ratios(held), f"ratios.json {SAID}"
+        assert text == make(text, cpus), f"{name(file)} {STALE}"
+    assert gain.KEPT.read_text() == figures.ratios(cpus), f"ratios.json {STALE}"
 
 
 def test_without_results_the_page_says_so() -> None:
@@ -29,13 +29,13 @@ def test_without_results_the_page_says_so() -> None:
 
 def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
     begin, end = "<!-- figures: begin one -->\n", "<!-- figures: end -->\n"
-    held = {
+    cpus = {
         "one": {
             "kernel-6.12": made.kernel("6.12.1"),
-            "kernel-7.3": made.kernel("7.3.4", ours=80),
+            "kernel-7.3": made.kernel("7.3.4", bulkmm_ms=80),
         }
     }
-    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", held)
+    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", cpus)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
     assert "9.99" not in text
@@ -45,6 +45,6 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
     assert faster == pytest.approx([100 / 40, 100 / 80], rel=0.1)
     assert "| 6.40 s → " in rows[1]  # 64 times 100 ms
     with pytest.raises(BulkmmError, match="names two, which is not in results"):
-        figures.readme(text.replace("begin one", "begin two"), held)
+        figures.readme(text.replace("begin one", "begin two"), cpus)
     with pytest.raises(BulkmmError, match="names one, which is not in results"):
         figures.readme(text, {"one": {"bench": made.bench()}})

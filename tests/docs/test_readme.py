@@ -15,8 +15,8 @@ BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))
 
 def test_the_status() -> None:
     assert f" {metadata.version('bulkmm')}," in BOX
-    *others, last = sorted(kernels.SERIES, key=needs.version)
-    assert f" {', '.join(others)} and {last} kernels on x86-64" in BOX
+    *older, last = sorted(kernels.SERIES, key=needs.version)
+    assert f" {', '.join(older)} and {last} kernels on x86-64" in BOX
     assert f"({arch.ARM64.series[0]} on arm64, " in BOX
 
 

@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 def machine(accelerator: str = "native") -> dict[str, Any]:
     """Return a machine."""
-    held: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "accelerator": accelerator,
         "architecture": "x86_64",
         "cpu": {"model": "A & B", "family": 25, "model_number": 1, "cores": 2},
@@ -22,8 +22,8 @@ def machine(accelerator: str = "native") -> dict[str, Any]:
         "revision": "0123abc",
     }
     if accelerator != "native":
-        held["guest"] = {"kernel": "7.3.4+deb13-cloud-amd64"}
-    return held
+        facts["guest"] = {"kernel": "7.3.4+deb13-cloud-amd64"}
+    return facts
 
 
 def arm(scenario: str, variant: str, ms: float, n: int = 9) -> Result:
@@ -48,15 +48,15 @@ def document(
 ) -> Document:
     """Return a document with the ratios of these pairs in each scenario."""
     results = list(arms)
-    held = {(r.scenario, r.variant, r.unit): r for r in results}
+    by_key = {(r.scenario, r.variant, r.unit): r for r in results}
     units = list(dict.fromkeys(r.unit for r in results))
     scenarios = list(dict.fromkeys(r.scenario for r in results))
     ratios = [
-        stats.ratio(held[scenario, base, unit], held[scenario, variant, unit])
+        stats.ratio(by_key[scenario, base, unit], by_key[scenario, variant, unit])
         for scenario in scenarios
         for unit in units
         for base, variant in pairs
-        if {(scenario, base, unit), (scenario, variant, unit)} <= held.keys()
+        if {(scenario, base, unit), (scenario, variant, unit)} <= by_key.keys()
     ]
     checks = [Check("every byte", ok=True, detail="")]
     run = {"scenario": "all", "seed": 7}
@@ -75,10 +75,10 @@ def guest() -> Document:
     ]
     arms += [one for r in arms for one in work(r.scenario, r.variant, len(r.variant))]
     pairs = [("off", "on"), ("absent", "off")]
-    made = document(arms, pairs, "TCG")
-    made.run |= {"scenario": HOSTILE, "published": ["RK3588: 8.3x, once"]}
-    made.checks.append(Check("taint", ok=False, detail=HOSTILE))
-    return made
+    result = document(arms, pairs, "TCG")
+    result.run |= {"scenario": HOSTILE, "published": ["RK3588: 8.3x, once"]}
+    result.checks.append(Check("taint", ok=False, detail=HOSTILE))
+    return result
 
 
 def bench() -> Document:
@@ -107,28 +107,28 @@ def bench() -> Document:
         for scenario, variants in times.items()
         for name, ms in variants.items()
     ]
-    held = document(results, [])
+    result = document(results, [])
     for scenario in times:
         arms = {r.variant: r for r in results if r.scenario == scenario}
-        base, *others = arms
-        held.ratios += stats.proven(
-            stats.compared(arms, [(base, name) for name in others])
+        base, *names = arms
+        result.ratios += stats.proven(
+            stats.compared(arms, [(base, name) for name in names])
         )
-    held.machine["cpu"]["caches"] = {"L2": "512K"}
-    held.run |= {"processes": 5, "picks": {"memmap-stamp": {"limit": "rep"}}}
-    return held
+    result.machine["cpu"]["caches"] = {"L2": "512K"}
+    result.run |= {"processes": 5, "picks": {"memmap-stamp": {"limit": "rep"}}}
+    return result
 
 
-def kernel(release: str = "7.3.4", ours: float = 40) -> Document:
+def kernel(release: str = "7.3.4", bulkmm_ms: float = 40) -> Document:
     """Return a bench of a kernel's own code."""
     arms = []
     for scenario in ("pmem-fsdax-100g", "thp-2m-populate"):
-        times = {"stock": 100, "stock-again": 100, "bulkmm": ours, "limit": 39}
+        times = {"stock": 100, "stock-again": 100, "bulkmm": bulkmm_ms, "limit": 39}
         arms += [arm(scenario, name, ms) for name, ms in times.items()]
         arms[-4].median = 100e6
     pairs = [("stock", name) for name in ("stock-again", "bulkmm", "limit")]
-    found = document(arms, pairs)
-    found.machine["kernel"] = release
+    result = document(arms, pairs)
+    result.machine["kernel"] = release
     picks = {"thp-2m-populate": {"bulkmm": "clzero"}}
-    found.run |= {"processes": 9, "picks": picks}
-    return found
+    result.run |= {"processes": 9, "picks": picks}
+    return result

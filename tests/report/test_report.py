@@ -19,39 +19,41 @@ from bulkmm.results import Document, Ratio
 from bulkmm.table import TIMES
 
 ROOT = Path(__file__).parents[2]
-MADE = {"native": made.kernel, "guest": made.guest, "bench": made.bench}
+DOCUMENTS = {"native": made.kernel, "guest": made.guest, "bench": made.bench}
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> str:
+def page_text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Write the page as a user does: results in files."""
     home = tmp_path_factory.mktemp("report")
-    for name, document in MADE.items():
+    for name, document in DOCUMENTS.items():
         document().write(home / f"{name}.json")
-    files = [str(home / f"{name}.json") for name in MADE]
+    files = [str(home / f"{name}.json") for name in DOCUMENTS]
     assert cli.main(["report", *files, "-o", str(home / "report.html")]) == 0
     return (home / "report.html").read_text()
 
 
 @pytest.fixture(scope="session")
-def root(written: str) -> ET.Element:
+def root(page_text: str) -> ET.Element:
     """Return the page: it is well-formed XML, whatever names are in it."""
-    return ET.fromstring(written)  # noqa: S314 - our own
+    return ET.fromstring(page_text)  # noqa: S314 - our own
 
 
 def text(element: ET.Element) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-def named(root: ET.Element, tag: str) -> list[ET.Element]:
+def elements(root: ET.Element, tag: str) -> list[ET.Element]:
     return [e for e in root.iter() if e.tag.rpartition("}")[2] == tag]
 
 
 def test_a_screen_reader_finds_its_way(root: ET.Element) -> None:
     assert root.get("lang") == "en"
-    for shown in named(root, "table"):
-        assert len(named(shown, "caption")) == 1
-        assert all(e.get("scope", "")[:3] in ("row", "col") for e in named(shown, "th"))
+    for table in elements(root, "table"):
+        assert len(elements(table, "caption")) == 1
+        assert all(
+            e.get("scope", "")[:3] in ("row", "col") for e in elements(table, "th")
+        )
     levels = [int(e.tag[1]) for e in root.iter() if re.fullmatch(r"h[1-6]", str(e.tag))]
     assert levels[0] == levels.count(1) == 1
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
@@ -60,39 +62,39 @@ def test_a_screen_reader_finds_its_way(root: ET.Element) -> None:
     for element in root.iter():
         for name in str(element.get("aria-labelledby", "")).split():
             assert name in ids
-    assert len(named(root, "svg")) == len(MADE)
-    for svg in named(root, "svg"):
+    assert len(elements(root, "svg")) == len(DOCUMENTS)
+    for svg in elements(root, "svg"):
         assert svg.get("role") == "img"
-        assert text(named(svg, "title")[0])
-        assert text(named(svg, "desc")[0])
-    for link in named(root, "a"):
+        assert text(elements(svg, "title")[0])
+        assert text(elements(svg, "desc")[0])
+    for link in elements(root, "a"):
         assert str(link.get("href")).removeprefix("#") in ids
 
 
-def test_nothing_is_fetched_or_run(root: ET.Element, written: str) -> None:
+def test_nothing_is_fetched_or_run(root: ET.Element, page_text: str) -> None:
     for element in root.iter():
         for name, value in element.attrib.items():
             if name.rpartition("}")[2] in ("src", "href", "action", "data", "poster"):
                 assert value.startswith(("#", "data:"))
-    assert "@import" not in written
-    assert named(root, "script") == []
-    assert all(c.startswith("#") for c in re.findall(r"url\(([^)]*)\)", written))
+    assert "@import" not in page_text
+    assert elements(root, "script") == []
+    assert all(c.startswith("#") for c in re.findall(r"url\(([^)]*)\)", page_text))
 
 
 def test_every_sample_is_on_the_page(root: ET.Element) -> None:
-    said = text(root)
-    for result in (r for make in MADE.values() for r in make().printed().results):
-        assert ", ".join(f"{value:.10g}" for value in result.samples) in said
+    content = text(root)
+    for result in (r for make in DOCUMENTS.values() for r in make().printed().results):
+        assert ", ".join(f"{value:.10g}" for value in result.samples) in content
 
 
 def test_what_failed_is_on_the_page(root: ET.Element) -> None:
-    assert f"taint : {made.HOSTILE}" in map(text, named(root, "li"))
+    assert f"taint : {made.HOSTILE}" in map(text, elements(root, "li"))
 
 
 def test_emulated_rows_have_neither_ratios_of_times_nor_published_ones(
     root: ET.Element,
 ) -> None:
-    rows = [row for row in named(root, "tr") if "TCG" in text(row).split()]
+    rows = [row for row in elements(root, "tr") if "TCG" in text(row).split()]
     assert len(rows) >= 6
     for row in rows:
         assert not re.search(f"RK3588|Ice Lake|{TIMES}", text(row))
@@ -107,8 +109,8 @@ def test_native_comes_first_then_what_has_something_published() -> None:
     native, kvm = (made.document(arms, [("off", "on")], w) for w in ("native", "KVM"))
     root = ET.fromstring(page.html([kvm, native], ["a", "b"], "t"))  # noqa: S314
     heads = [
-        " ".join([text(named(row, "th")[0]), *map(text, named(row, "td")[:2])])
-        for row in named(named(root, "tbody")[0], "tr")
+        " ".join([text(elements(row, "th")[0]), *map(text, elements(row, "td")[:2])])
+        for row in elements(elements(root, "tbody")[0], "tr")
     ]
     assert heads == [
         *("memmap-stamp b native", "other b native"),
@@ -119,15 +121,15 @@ def test_native_comes_first_then_what_has_something_published() -> None:
 def test_results_without_ratios_or_figures() -> None:
     lone = made.document([made.arm("alone", "only", 1, 1)], [])
     for document in (lone, made.document([], [])):
-        said = page.html([document], ["x"], "t")
-        ET.fromstring(said)  # noqa: S314 - our own
-        assert 'id="headline"' not in said
-        assert "<figure>" not in said
+        html = page.html([document], ["x"], "t")
+        ET.fromstring(html)  # noqa: S314 - our own
+        assert 'id="headline"' not in html
+        assert "<figure>" not in html
 
 
-def test_the_same_results_make_the_same_page(written: str) -> None:
-    documents = [make() for make in MADE.values()]
-    assert page.html(documents, [*MADE], "bulkmm: before and after") == written
+def test_the_same_results_make_the_same_page(page_text: str) -> None:
+    documents = [make() for make in DOCUMENTS.values()]
+    assert page.html(documents, [*DOCUMENTS], "bulkmm: before and after") == page_text
 
 
 def test_names_and_a_title_that_no_text_can_have(tmp_path: Path) -> None:
@@ -148,33 +150,33 @@ def concluded(*pairs: tuple[str, float], where: str = "native", **more: Any) -> 
 
 
 def test_what_is_concluded() -> None:
-    said = concluded(("a", 2), ("b", 3), ("c", 0.9), ("d", 1.01))
-    assert "3 of 4 faster than the stock kernel's own code" in said
-    assert f"(median 2.00{TIMES}, 1.01{TIMES} to 3.00{TIMES})" in said
-    assert said.endswith(f"1 slower (0.90{TIMES}).")
+    sentence = concluded(("a", 2), ("b", 3), ("c", 0.9), ("d", 1.01))
+    assert "3 of 4 faster than the stock kernel's own code" in sentence
+    assert f"(median 2.00{TIMES}, 1.01{TIMES} to 3.00{TIMES})" in sentence
+    assert sentence.endswith(f"1 slower (0.90{TIMES}).")
     for more in ({"significant": False}, {"unstable": True}):
-        said = concluded(("a", 2), **more)
-        assert "0 of 1 faster" in said
-        assert said.endswith("1 not proven or unstable.")
-    said = concluded(("a", 2), ("b", 4), where="TCG", unit="instructions")
-    assert "2 of 2 with less work than" in said
-    assert "(median 67 %, 50 % to 75 %)" in said
-    assert TIMES not in said
+        sentence = concluded(("a", 2), **more)
+        assert "0 of 1 faster" in sentence
+        assert sentence.endswith("1 not proven or unstable.")
+    sentence = concluded(("a", 2), ("b", 4), where="TCG", unit="instructions")
+    assert "2 of 2 with less work than" in sentence
+    assert "(median 67 %, 50 % to 75 %)" in sentence
+    assert TIMES not in sentence
     lone = made.document([made.arm("a", "on", 1)], [], "TCG")
     assert "no work was counted" in conclude(lone)
     assert "1 of 2 checks failed: no figure here is valid" in conclude(made.guest())
 
 
 def test_how_to_take_it_again() -> None:
-    held = made.kernel()
-    held.machine["revision"] = "0123abc+"
-    held.run["argv"] = ["bench", "populate", "--kind=4k", "-o", "a b.json"]
-    checkout, changed, command = commands(held)
+    document = made.kernel()
+    document.machine["revision"] = "0123abc+"
+    document.run["argv"] = ["bench", "populate", "--kind=4k", "-o", "a b.json"]
+    checkout, changed, command = commands(document)
     assert checkout == "git checkout 0123abc && make build"
     assert changed.startswith("#")
     assert command == ".venv/bin/bulkmm bench populate --kind=4k -o 'a b.json'"
-    del held.run["argv"]
-    assert commands(held) == []
+    del document.run["argv"]
+    assert commands(document) == []
 
 
 def test_without_its_libraries(

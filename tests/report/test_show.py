@@ -34,21 +34,21 @@ def test_show_prints_every_scenario(
 ) -> None:
     make().write(tmp_path / "a.json")
     assert cli.main(["show", str(tmp_path / "a.json"), *words]) == 0
-    said = capsys.readouterr().out
-    for one in make().printed().results:
-        assert one.scenario in said
-        if one.variant in ("rebuild", "stock", "on", "bulkmm"):
-            assert table.value(one.median, one.unit) in said
+    output = capsys.readouterr().out
+    for result in make().printed().results:
+        assert result.scenario in output
+        if result.variant in ("rebuild", "stock", "on", "bulkmm"):
+            assert table.value(result.median, result.unit) in output
 
 
 def test_what_was_published_stands_below_what_was_measured() -> None:
-    said = " ".join(screen(made.bench()).split())
-    assert all(line in said for line in published.lines("memmap-stamp"))
+    output = " ".join(screen(made.bench()).split())
+    assert all(line in output for line in published.lines("memmap-stamp"))
 
 
 def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
-    (shown,) = grid.by_size(made.bench())
-    assert shown.rows[0] == ["4k", "20.6; rep-stosb 11.9 ~; limit 21.9"]
+    (sizes,) = grid.by_size(made.bench())
+    assert sizes.rows[0] == ["4k", "20.6; rep-stosb 11.9 ~; limit 21.9"]
 
 
 @pytest.mark.parametrize("width", [40, 120])
@@ -87,18 +87,18 @@ def test_a_document_without_ratios_or_results() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "said"),
+    ("ns", "expected"),
     [
         *((0, "0 ns"), (49, "49 ns"), (8412, "8.41 \N{MICRO SIGN}s")),
         *((99_960, "100 \N{MICRO SIGN}s"), (1_234_000, "1.23 ms")),
         *((123_400_000, "123 ms"), (9_994_000_000, "9.99 s")),
     ],
 )
-def test_times_of_every_size(ns: float, said: str) -> None:
-    assert words.duration(ns) == table.value(ns, "ns") == said
+def test_times_of_every_size(ns: float, expected: str) -> None:
+    assert words.duration(ns) == table.value(ns, "ns") == expected
 
 
 def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "--schema"]) == 0
-    held = json.loads(capsys.readouterr().out)
-    jsonschema.validate(json.loads(made.guest().to_json()), held)
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.validate(json.loads(made.guest().to_json()), schema)
