@@ -37,14 +37,14 @@ def declarations() -> str:
     text = "".join(f'#include "{name}.h"\n' for name in names)
     flags = ["-E", "-xc", "-D__attribute__(x)=", f"-I{ROOT / 'core'}"]
     command = ["cc", *flags, f"-I{ROOT / 'lib'}", "-"]
-    kept, ours = [], False
+    lines, in_project = [], False
     for line in completed(command, input=text, check=True).stdout.splitlines():
         if line.startswith("# "):
-            ours = str(ROOT) in line
-        elif ours:
-            kept.append(line)
+            in_project = str(ROOT) in line
+        elif in_project:
+            lines.append(line)
     bodies = re.compile(r"^static[^;]*?\{.*?^\}", re.DOTALL | re.MULTILINE)
-    return bodies.sub("", "\n".join(kept))
+    return bodies.sub("", "\n".join(lines))
 
 
 ffi = FFI()
@@ -78,8 +78,8 @@ def meson(
             setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
             steps.insert(0, [*setup, *OPTIONS.get(build, ()), *options])
         for step in steps:
-            done = completed(step, env=environment)
-            assert not done.returncode, done.stdout + done.stderr
+            result = completed(step, env=environment)
+            assert not result.returncode, result.stdout + result.stderr
 
 
 def kept_inputs(to: Path) -> list[Path]:
@@ -101,22 +101,22 @@ def core() -> Any:
 def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
     """Run a test program; return the lines it prints."""
     meson(NATIVE, target=f"bmm-{name}")
-    done = completed([*by, NATIVE / f"bmm-{name}", *words])
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    result = completed([*by, NATIVE / f"bmm-{name}", *words])
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.splitlines()
 
 
 def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object."""
-    done = completed([objdump, "-d", "--no-show-raw-insn", path], check=True)
-    found: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines():
+    result = completed([objdump, "-d", "--no-show-raw-insn", path], check=True)
+    functions: dict[str, list[str]] = {}
+    for line in result.stdout.splitlines():
         if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
-            found[start[1]] = []
+            functions[start[1]] = []
         elif "\t" in line:
             text = line.split("\t", 1)[1].split(comment)[0].strip()
-            found[list(found)[-1]].append(text)
-    return found
+            functions[list(functions)[-1]].append(text)
+    return functions
 
 
 class Op(IntEnum):
@@ -132,26 +132,26 @@ class Op(IntEnum):
 STREAMING = (Op.STAMP, Op.COPY_STREAMING, Op.CLEAR_STREAMING)
 
 
-def name_of(found: Any) -> str:
+def name_of(handle: Any) -> str:
     """Return the name of a backend."""
-    return ffi.string(found.name).decode()
+    return ffi.string(handle.name).decode()
 
 
 def backend_names(op: Op | None = None) -> list[str]:
     """Return the backends of this machine: all, or those for an operation."""
     lib, names, i = core(), [], 0
-    while (found := lib.bmm_backend_at(i)) != ffi.NULL:
-        if any(lib.bmm_backend_can(found, o) for o in (Op if op is None else [op])):
-            names.append(name_of(found))
+    while (handle := lib.bmm_backend_at(i)) != ffi.NULL:
+        if any(lib.bmm_backend_can(handle, o) for o in (Op if op is None else [op])):
+            names.append(name_of(handle))
         i += 1
     return names
 
 
 def candidates(op: Op, *, skewed: bool = False) -> list[str]:
     """Return the backends that may be selected, the preferred one first."""
-    found = ffi.new("const struct bmm_backend *[16]")
+    handles = ffi.new("const struct bmm_backend *[16]")
     calls = ffi.new("struct bmm_calls *", {"op": op, "len": 4096, "skewed": skewed})
-    return [name_of(found[k]) for k in range(core().bmm_candidates(calls, found))]
+    return [name_of(handles[k]) for k in range(core().bmm_candidates(calls, handles))]
 
 
 def selection(op: Op) -> list[str]:
@@ -168,9 +168,9 @@ def selected(op: Op) -> Any:
 
 def backend(name: str, op: Op) -> Any:
     """Return a backend by name."""
-    found = core().bmm_backend_find(op, name.encode(), len(name))
-    assert found != ffi.NULL
-    return found
+    handle = core().bmm_backend_find(op, name.encode(), len(name))
+    assert handle != ffi.NULL
+    return handle
 
 
 def record_bytes(words: Sequence[int]) -> bytes:

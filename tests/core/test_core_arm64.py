@@ -25,7 +25,7 @@ CPUS = {
     "max": (*OLD, "mops"),
 }
 on_every_cpu = pytest.mark.parametrize("cpu", CPUS)
-MADE = 5000  # inputs for the fuzz target
+GENERATED = 5000  # inputs for the fuzz target
 
 STREAMING = ("stnp", "dczva")
 SET = [f"set{part}{{}} [x0]!, x1!, xzr" for part in "pme"]
@@ -43,20 +43,20 @@ def build() -> None:
 def run(program: str, cpu: str, *arguments: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
     build()
-    done = completed(
+    result = completed(
         [armlib.qemu(), "-L", LIBRARIES, "-cpu", cpu, CROSS / program, *arguments],
         timeout=300,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.splitlines()
 
 
 @cache
 def instructions(obj: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object of the core."""
     build()
-    found = disassembled(OBJDUMP, CROSS / "libbmmcore.a.p" / obj, "//")
-    return {n: [c.replace("\t", " ") for c in code] for n, code in found.items()}
+    functions = disassembled(OBJDUMP, CROSS / "libbmmcore.a.p" / obj, "//")
+    return {n: [c.replace("\t", " ") for c in code] for n, code in functions.items()}
 
 
 def backend(name: str) -> dict[str, list[str]]:
@@ -79,8 +79,8 @@ def nothing_wrong(cpu: str) -> list[str]:
 
 @on_every_cpu
 def test_every_backend_writes_what_generic_c_writes(cpu: str) -> None:
-    *found, total = run("bmm-guarded", cpu)
-    assert found == [*nothing_wrong(cpu), "moves: 0 wrong", "fills: 0 wrong"]
+    *lines, total = run("bmm-guarded", cpu)
+    assert lines == [*nothing_wrong(cpu), "moves: 0 wrong", "fills: 0 wrong"]
     assert int(total.split()[0]) > 100000
 
 
@@ -96,9 +96,9 @@ def test_no_backend_cuts_a_length() -> None:
 @on_every_cpu
 def test_learning_from_anything(cpu: str, tmp_path: Path) -> None:
     """The fuzz target, on its kept inputs and on made ones."""
-    kept = [str(file) for file in kept_inputs(tmp_path)]
-    said = run("bmm-replay", cpu, str(MADE), *kept)
-    assert said == [f"{len(kept)} kept, {MADE} made: all held"]
+    files = [str(file) for file in kept_inputs(tmp_path)]
+    output = run("bmm-replay", cpu, str(GENERATED), *files)
+    assert output == [f"{len(files)} kept, {GENERATED} made: all held"]
 
 
 def test_no_object_uses_a_vector_register() -> None:
@@ -128,9 +128,9 @@ def test_mops_are_three_instructions_and_nothing_else() -> None:
         "copy_streaming": [line.format("n") for line in COPY],
     }
     for name, code in wanted.items():
-        found = backend("mops")[name]
-        assert found[: len(code) + 1] == [*code, "ret"], name
-        assert set(found[len(code) + 1 :]) <= {"nop"}, name  # up to the next one
+        body = backend("mops")[name]
+        assert body[: len(code) + 1] == [*code, "ret"], name
+        assert set(body[len(code) + 1 :]) <= {"nop"}, name  # up to the next one
 
 
 def test_streaming_stamp_has_no_ordinary_store_and_no_stack() -> None:
@@ -145,11 +145,11 @@ def test_streaming_stamp_has_no_ordinary_store_and_no_stack() -> None:
 
 def test_a_clear_reads_the_block_size_once(tmp_path: Path) -> None:
     """A migration between two reads cannot mislead it; -O1 does not merge them."""
-    source, made = ROOT / "core/arm64/dczva.c", tmp_path / "dczva.o"
-    flags = ["-O1", "-std=gnu11", "-mgeneral-regs-only", "-c", "-o", str(made)]
+    source, obj = ROOT / "core/arm64/dczva.c", tmp_path / "dczva.o"
+    flags = ["-O1", "-std=gnu11", "-mgeneral-regs-only", "-c", "-o", str(obj)]
     flags += ["-I", str(ROOT / "lib")]
     subprocess.run(["aarch64-linux-gnu-gcc", *flags, str(source)], check=True)
-    functions = disassembled(OBJDUMP, made, "//")
+    functions = disassembled(OBJDUMP, obj, "//")
     code = [x for n, c in functions.items() if n != "supported" for x in c]
     assert sum("dczid_el0" in line for line in code) == 1
 

@@ -65,12 +65,12 @@ def again() -> Iterator[None]:
 def test_a_backend_is_there_if_the_cpu_has_what_it_needs() -> None:
     text = Path("/proc/cpuinfo").read_text().partition("flags")[2]
     flags = text.partition("\n")[0].split()
-    found = backend_names()
+    names = backend_names()
     for name, flag in NEEDS.items():
-        assert (name in found) == (flag in flags), name
-    assert ("rep-q" in found) != ("rep-b" in found)
+        assert (name in names) == (flag in flags), name
+    assert ("rep-q" in names) != ("rep-b" in names)
     wanted = "avx2" in flags and "avx512f" not in flags
-    assert ("avx2" in found) == wanted
+    assert ("avx2" in names) == wanted
 
 
 @pytest.mark.parametrize("op", Op)
@@ -107,16 +107,16 @@ def test_a_name_forces_its_operation_at_every_size_and_no_other(op: Op) -> None:
         text = ",".join(selection(op)).encode()
         assert core().bmm_backend_select(op, text, len(text)) == 0
         assert core().bmm_streams_above[op] == above
-        for other in set(Op) - {op}:
-            assert selected(other) == ffi.NULL
+        for other_op in set(Op) - {op}:
+            assert selected(other_op) == ffi.NULL
 
 
 @pytest.mark.parametrize("op", Op)
 def test_a_selection_can_be_given_back(op: Op) -> None:
     """One name for each class of calls; a wrong number or name changes nothing."""
     classes = 8 if op in (Op.COPY, Op.COPY_STREAMING) else 4
-    made = selection(op)
-    assert len(made) == classes
+    initial = selection(op)
+    assert len(initial) == classes
     names = [*backend_names(op), *backend_names(op), *backend_names(op)][:classes]
     text = ",".join(names).encode()
     assert core().bmm_backend_select(op, text, len(text)) == 0
@@ -187,17 +187,17 @@ def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "meson.build", tmp_path)
     (tmp_path / "core/x86/bytewise.c").write_text(NEW_FILE)
-    with (tmp_path / "core/x86/backends.def").open("a") as listed:
-        listed.write("BMM_BACKENDS(bytewise)\n")
+    with (tmp_path / "core/x86/backends.def").open("a") as file:
+        file.write("BMM_BACKENDS(bytewise)\n")
     build = tmp_path / "build"
     meson(build, target="bmmcore:shared_library", source=tmp_path)
     lib = FFI()
     lib.cdef("const void *bmm_backend_find(int, const char *, size_t);")
-    made = lib.dlopen(str(build / "libbmmcore.so"))
-    assert made.bmm_backend_find(Op.CLEAR, b"bytewise", 8) != lib.NULL
+    library = lib.dlopen(str(build / "libbmmcore.so"))
+    assert library.bmm_backend_find(Op.CLEAR, b"bytewise", 8) != lib.NULL
     # The kernel's build reads the same list.
     kbuild = f"src := {ROOT}/module\nCONFIG_X86_64 := y\ninclude $(src)/Kbuild\n"
     kbuild = kbuild.replace(str(ROOT), str(tmp_path)) + "all:\n\t@echo $(bulkmm-y)\n"
-    done = completed(["make", "-sf-", "all"], check=True, input=kbuild)
-    assert "../core/x86/bytewise.o" in done.stdout.split()
-    assert "user" not in done.stdout
+    result = completed(["make", "-sf-", "all"], check=True, input=kbuild)
+    assert "../core/x86/bytewise.o" in result.stdout.split()
+    assert "user" not in result.stdout

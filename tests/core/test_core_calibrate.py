@@ -54,8 +54,8 @@ def test_one_that_is_slow_somewhere_has_to_win_elsewhere(
     (selected,) = (word for word in line.split() if word[0] == "[")
     assert selected[1:].partition("=")[0] == (names[-1] if last_wins else names[0])
     slowest = 700 * (1 if last_wins else 10)
-    shown = line.partition(f"{names[-1]}=")[2].split()[0].strip("]")
-    assert float(shown) == pytest.approx((256 << 10) / slowest, rel=0.01)  # GB/s
+    rate = line.partition(f"{names[-1]}=")[2].split()[0].strip("]")
+    assert float(rate) == pytest.approx((256 << 10) / slowest, rel=0.01)  # GB/s
 
 
 @pytest.mark.parametrize("op", [Op.COPY, Op.COPY_STREAMING, Op.CLEAR])
@@ -63,14 +63,14 @@ def test_short_calls_are_judged_by_cold_long_ones_too(op: Op) -> None:
     best = candidates(op, skewed=True)[-1]
     costs = ["900" if name == best else "1000" for name in candidates(op)]
     (line,) = run("calibrate", "long", str(int(op)), *costs)
-    measured = line.split(",")[2 if CLASSES[op] == 8 else 1 :]
-    assert set(measured) == {best}
+    choices = line.split(",")[2 if CLASSES[op] == 8 else 1 :]
+    assert set(choices) == {best}
 
 
 def test_a_selection_is_what_is_measured_meanwhile() -> None:
     costs = [*("1000" for _ in candidates(Op.COPY)[1:]), "700"]
-    line, asked = run("calibrate", "ask", str(int(Op.COPY)), *costs)
-    assert asked == line
+    line, answer = run("calibrate", "ask", str(int(Op.COPY)), *costs)
+    assert answer == line
 
 
 def test_a_clock_that_stands_still_selects_what_is_preferred() -> None:
@@ -122,20 +122,20 @@ def test_the_list_shows_what_was_measured_and_what_is_selected(op: Op) -> None:
     lib = core()
 
     def words() -> list[str]:
-        return listed(op, 1 << 20).split()
+        return listing(op, 1 << 20).split()
 
     assert lib.bmm_backend_select(op, b"fastest", 7) == 0
     assert not any("=" in word for word in words())
-    made = selection(op)[-2 if CLASSES[op] == 8 else -1]
+    choice = selection(op)[-2 if CLASSES[op] == 8 else -1]
     names = [word.strip("[]").partition("=")[0] for word in words()]
     assert names == backend_names(op)
-    measured = {n for n, w in zip(names, words(), strict=True) if "=" in w}
-    assert measured == set(candidates(op))
-    assert next(w for w in words() if w[0] == "[").startswith(f"[{made}")
+    timed_names = {n for n, w in zip(names, words(), strict=True) if "=" in w}
+    assert timed_names == set(candidates(op))
+    assert next(w for w in words() if w[0] == "[").startswith(f"[{choice}")
     assert lib.bmm_backend_select(op, b"fastest", 7) == 0
 
 
-def listed(op: Op, size: int) -> str:
+def listing(op: Op, size: int) -> str:
     buf = ffi.new("char[500]")
     core().bmm_backend_list(op, size, buf, 500)
     return ffi.string(buf).decode()
@@ -150,20 +150,20 @@ def test_what_fits_no_cache_is_streamed_unless_a_backend_is_forced() -> None:
         assert lib.bmm_streams_above[op] == cache
         assert lib.bmm_streams_above[streaming] == most
         if cache != most:
-            assert listed(op, cache + 1) == listed(streaming, cache + 1)
+            assert listing(op, cache + 1) == listing(streaming, cache + 1)
         assert lib.bmm_backend_select(op, b"generic", 7) == 0
         assert lib.bmm_streams_above[op] == most
-        assert listed(op, most) == listed(op, 1 << 20)
+        assert listing(op, most) == listing(op, 1 << 20)
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
 
 
 def test_short_calls_measure_nothing() -> None:
-    lib, there, other = core(), ffi.new("char[4096]"), ffi.new("char[4096]")
+    lib, target, source = core(), ffi.new("char[4096]"), ffi.new("char[4096]")
     calls = {Op.COPY: lib.bmm_copy, Op.COPY_STREAMING: lib.bmm_copy_streaming}
     for op, call in calls.items():
         assert lib.bmm_backend_select(op, b"fastest", 7) == 0
         for size in (0, 1, 2047):
-            call(there, other, size)
-            assert "=" not in listed(op, 1 << 20)
-        call(there, other, 2048)
-        assert "=" in listed(op, 1 << 20)
+            call(target, source, size)
+            assert "=" not in listing(op, 1 << 20)
+        call(target, source, 2048)
+        assert "=" in listing(op, 1 << 20)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ERMS, CLZERO, MOVDIR64B, AVX2, AVX512 = (1 << n for n in range(5))
-ALL = ERMS | CLZERO | MOVDIR64B | AVX2 | AVX512
+FEATURES = ERMS | CLZERO | MOVDIR64B | AVX2 | AVX512
 OSXSAVE, AVX, HYBRID = 1 << 27, 1 << 28, 1 << 15
 EVERYTHING = {
     "most": 0x20,
@@ -27,7 +27,7 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize(
-    ("changed", "gone"),
+    ("changed", "missing"),
     [
         ({}, 0),
         # the state of its registers is not kept
@@ -47,12 +47,12 @@ EVERYTHING = {
         ({"d7": HYBRID}, AVX512),
     ],
 )
-def test_what_is_missing_is_not_used(changed: dict[str, int], gone: int) -> None:
+def test_what_is_missing_is_not_used(changed: dict[str, int], missing: int) -> None:
     raw = ffi.new("struct bmm_cpuid *", EVERYTHING | changed)
-    assert core().bmm_cpu_features(raw) == ALL & ~gone
+    assert core().bmm_cpu_features(raw) == FEATURES & ~missing
 
 
 def test_the_last_level_cache_is_what_the_system_says() -> None:
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
-    told = [int(size.read_text().strip().rstrip("K")) << 10 for size in sizes]
-    assert core().bmm_host_llc() in (0, max(told, default=0))
+    capacities = [int(size.read_text().strip().rstrip("K")) << 10 for size in sizes]
+    assert core().bmm_host_llc() in (0, max(capacities, default=0))

@@ -20,10 +20,10 @@ SECONDS = int(os.environ.get("BMM_FUZZ_SECONDS", "3"))
 def test_fuzz(tmp_path: Path) -> None:
     meson(FUZZ, compiler="clang", target="bmm-fuzz")
     kept_inputs(tmp_path)
-    done = completed(
+    result = completed(
         [FUZZ / "bmm-fuzz", f"-max_total_time={SECONDS}", tmp_path],
         cwd=tmp_path,
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
         timeout=SECONDS + 60,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
+    assert result.returncode == 0, result.stderr[-4000:]

@@ -51,12 +51,12 @@ class Layout:
 
     def unit(self, u: int) -> bytes:
         """Return the records of unit u."""
-        made = []
+        words = []
         for r in range(self.records):
-            which = min(r, self.heads)
-            pairs = zip(self.first[which], self.unit_step[which], strict=True)
-            made += [word + u * step for word, step in pairs]
-        return record_bytes(made)
+            index = min(r, self.heads)
+            pairs = zip(self.first[index], self.unit_step[index], strict=True)
+            words += [word + u * step for word, step in pairs]
+        return record_bytes(words)
 
     def array(self, units: int) -> bytes:
         """Return units with their gaps."""
@@ -72,7 +72,7 @@ def layouts(
     words = draw(st.sampled_from([8, 8, 4, 7, 12, 16]))
     heads = draw(st.integers(0, most_heads))
 
-    def some(value: st.SearchStrategy[int]) -> tuple[int, ...]:
+    def draw_words(value: st.SearchStrategy[int]) -> tuple[int, ...]:
         return tuple(draw(st.lists(value, min_size=words, max_size=words)))
 
     return Layout(
@@ -80,8 +80,8 @@ def layouts(
         heads=heads,
         tails=draw(tails),
         gap=draw(st.sampled_from([0, 0, 8, 64, 200])),
-        first=tuple(some(WORD) for _ in range(heads + 1)),
-        unit_step=tuple(some(STEP) for _ in range(heads + 1)),
+        first=tuple(draw_words(WORD) for _ in range(heads + 1)),
+        unit_step=tuple(draw_words(STEP) for _ in range(heads + 1)),
     )
 
 
@@ -96,21 +96,21 @@ def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
     for end in range(layout.stride, units * layout.stride + 1, layout.stride):
         view[end - layout.gap : end] = bytes([end % 251]) * layout.gap
     before = view[:]
-    found = ffi.new("struct bmm_layout *")
+    model = ffi.new("struct bmm_layout *")
     shape = (layout.words * 8, layout.records, layout.stride)
     geometry = ffi.new("struct bmm_geometry *", shape)
-    said = core().bmm_learn(found, memory, geometry, units)
+    code = core().bmm_learn(model, memory, geometry, units)
     assert view[:] == before  # it only reads
-    return said, found, memory
+    return code, model, memory
 
 
-def stamped(layout: Layout, found: Any, name: str, first: int, units: int) -> bytes:
+def stamped(layout: Layout, model: Any, name: str, first: int, units: int) -> bytes:
     """Return the array that is stamped from a unit on, gaps as they were."""
     memory = ffi.new("uint64_t[]", layout.stride * (first + units) // 8)
     view = ffi.buffer(memory)
     view[:] = bytes([GAP]) * len(view)
-    chosen = backend(name, Op.STAMP)
-    core().bmm_layout_stamp(found, chosen, memory, first, units)
+    stamper = backend(name, Op.STAMP)
+    core().bmm_layout_stamp(model, stamper, memory, first, units)
     core().bmm_drain()
     return view[:]
 
@@ -126,13 +126,13 @@ def test_predicts_every_unit(
     name: str, layout: Layout, learned: int, more: int, data: st.DataObject
 ) -> None:
     total = learned + more
-    code, found, _ = learn(layout, layout.array(learned), learned)
+    code, model, _ = learn(layout, layout.array(learned), learned)
     assert code == 0
-    assert found.heads <= layout.heads
+    assert model.heads <= layout.heads
     first = data.draw(st.integers(0, total))
-    got = stamped(layout, found, name, first, total - first)
+    content = stamped(layout, model, name, first, total - first)
     untouched = bytes([GAP]) * (first * layout.stride)
-    assert got == untouched + layout.array(total)[len(untouched) :]
+    assert content == untouched + layout.array(total)[len(untouched) :]
 
 
 @settings(max_examples=300)
@@ -147,16 +147,16 @@ def test_a_flipped_bit_is_refused_or_reproduced(
     broken = bytearray(intact)
     broken[unit * layout.stride + inside] ^= 1 << data.draw(st.integers(0, 7))
 
-    code, found, _ = learn(layout, bytes(broken), units)
+    code, model, _ = learn(layout, bytes(broken), units)
     if not code:
         assert unit < UNITS - 1  # a later unit can only be compared
-        assert stamped(layout, found, "generic", 0, units) == broken
+        assert stamped(layout, model, "generic", 0, units) == broken
         return
     assert code == EUNLIKE
-    assert found.differs < units * layout.records
+    assert model.differs < units * layout.records
     if UNITS - 1 <= unit < units - 1:  # not that which shows the tail
         hit = unit * layout.records + inside // (layout.words * 8)
-        assert found.differs == hit
+        assert model.differs == hit
 
 
 def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
@@ -175,12 +175,12 @@ def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
 def test_more_heads_than_there_is_room_for_are_refused() -> None:
     for heads in range(12):
         layout = plain_layout(heads)
-        code, found, _ = learn(layout, layout.array(UNITS), UNITS)
+        code, model, _ = learn(layout, layout.array(UNITS), UNITS)
         assert code == (0 if heads <= HEADS else EUNLIKE)
         if code:
-            assert found.differs // layout.records == UNITS - 1
+            assert model.differs // layout.records == UNITS - 1
         else:
-            assert found.heads == heads
+            assert model.heads == heads
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_more_heads_than_there_is_room_for_are_refused() -> None:
 def test_impossible_geometry(shape: tuple[int, ...], units: int, at: int) -> None:
     memory = ffi.new("uint64_t[]", 1000)
     geometry = ffi.new("struct bmm_geometry *", shape)
-    found = ffi.new("struct bmm_layout *")
+    model = ffi.new("struct bmm_layout *")
     base = ffi.cast("char *", memory) + at
-    assert core().bmm_learn(found, base, geometry, units) == EINVAL
+    assert core().bmm_learn(model, base, geometry, units) == EINVAL
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_two_units_are_enough_for_pointers_only(
     steps = [list(one) for one in plain.unit_step]
     steps[record][5] = step
     layout = replace(plain, unit_step=tuple(tuple(one) for one in steps))
-    said, found, _ = learn(layout, layout.array(2), 2)
-    assert said == code
+    status, model, _ = learn(layout, layout.array(2), 2)
+    assert status == code
     if not code:
-        assert stamped(layout, found, "generic", 0, 9) == layout.array(9)
+        assert stamped(layout, model, "generic", 0, 9) == layout.array(9)
 
 
 @settings(max_examples=100)
@@ -229,15 +229,15 @@ def test_any_other_unit_is_verified(
     layout: Layout, unit: int, data: st.DataObject
 ) -> None:
     array = bytearray(layout.array(10))
-    code, found, memory = learn(layout, bytes(array), UNITS)
+    code, model, memory = learn(layout, bytes(array), UNITS)
     assert code == 0
-    assert core().bmm_layout_verify(found, memory, unit) == 0
+    assert core().bmm_layout_verify(model, memory, unit) == 0
     inside = data.draw(st.integers(0, layout.records * layout.words * 8 - 1))
     at = unit * layout.stride + inside
     array[at] ^= data.draw(st.integers(1, 255))
     ffi.buffer(memory)[: len(array)] = array
-    assert core().bmm_layout_verify(found, memory, unit) == EUNLIKE
-    assert found.differs == unit * layout.records + inside // (layout.words * 8)
+    assert core().bmm_layout_verify(model, memory, unit) == EUNLIKE
+    assert model.differs == unit * layout.records + inside // (layout.words * 8)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -249,10 +249,10 @@ def test_units_beyond_4_gib(name: str) -> None:
     base = ffi.from_buffer("char[]", mmap.mmap(-1, layout.stride * units, flags))
     for u in range(UNITS):
         ffi.memmove(base + u * layout.stride, layout.unit(u), 6 * 64)
-    found = ffi.new("struct bmm_layout *")
+    model = ffi.new("struct bmm_layout *")
     geometry = ffi.new("struct bmm_geometry *", (64, 6, layout.stride))
-    assert core().bmm_learn(found, base, geometry, UNITS) == 0
-    core().bmm_layout_stamp(found, backend(name, Op.STAMP), base, UNITS, 2)
+    assert core().bmm_learn(model, base, geometry, UNITS) == 0
+    core().bmm_layout_stamp(model, backend(name, Op.STAMP), base, UNITS, 2)
     core().bmm_drain()
     for u in range(units):
         at = base + u * layout.stride

@@ -13,17 +13,17 @@ WORD = st.integers(0, 2**64 - 1)
 
 def image(words: list[int], steps: list[int]) -> Any:
     """Return an image of these words, which step so from record to record."""
-    made = ffi.new("struct bmm_image *")
+    new_image = ffi.new("struct bmm_image *")
     first = record_bytes(words)
     then = record_bytes([w + s for w, s in zip(words, steps, strict=True)])
-    assert not core().bmm_image_init(made, first, then, len(first))
-    return made
+    assert not core().bmm_image_init(new_image, first, then, len(first))
+    return new_image
 
 
 def test_every_extent_is_written_and_nothing_else() -> None:
-    *found, total = run("guarded")
+    *lines, total = run("guarded")
     wanted = [*backend_names(), "moves", "fills"]
-    assert [name for name in wanted if f"{name}: 0 wrong" not in found] == []
+    assert [name for name in wanted if f"{name}: 0 wrong" not in lines] == []
     assert int(total.split()[0]) > 500000
 
 
@@ -32,22 +32,22 @@ def test_no_backend_cuts_a_length() -> None:
 
 
 def test_no_bytes_need_no_memory() -> None:
-    lib, none = core(), ffi.NULL
-    assert lib.bmm_stamp(none, image([1] * 8, [0] * 8), 0) == 0
+    lib, null = core(), ffi.NULL
+    assert lib.bmm_stamp(null, image([1] * 8, [0] * 8), 0) == 0
     for copy in (lib.bmm_copy, lib.bmm_copy_streaming):
-        copy(none, none, 0)
+        copy(null, null, 0)
     for move in (lib.bmm_move, lib.bmm_move_streaming):
-        move(none, none, 0)
+        move(null, null, 0)
     for clear in (lib.bmm_clear, lib.bmm_clear_streaming):
-        clear(none, 0)
+        clear(null, 0)
 
 
 @pytest.mark.parametrize("size", [0, 8, 24, 31, 33, 36, 63, 65, 129, 136, 2**40])
 def test_image_of_a_bad_size_is_refused(size: int) -> None:
-    made = ffi.new("struct bmm_image *")
-    ffi.buffer(made)[:] = b"\xa5" * ffi.sizeof(made[0])
-    assert core().bmm_image_init(made, bytes(136), ffi.NULL, size) == EINVAL
-    assert ffi.buffer(made)[:] == b"\xa5" * ffi.sizeof(made[0])
+    new_image = ffi.new("struct bmm_image *")
+    ffi.buffer(new_image)[:] = b"\xa5" * ffi.sizeof(new_image[0])
+    assert core().bmm_image_init(new_image, bytes(136), ffi.NULL, size) == EINVAL
+    assert ffi.buffer(new_image)[:] == b"\xa5" * ffi.sizeof(new_image[0])
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_image_of_a_bad_size_is_refused(size: int) -> None:
 def test_stamp_refuses_a_bad_image_and_a_misaligned_place(
     size: int, offset: int
 ) -> None:
-    memory, made = ffi.new("char[256]"), image([1] * 8, [0] * 8)
-    made.size = size
-    assert core().bmm_stamp(memory + offset, made, 1) == EINVAL
+    memory, new_image = ffi.new("char[256]"), image([1] * 8, [0] * 8)
+    new_image.size = size
+    assert core().bmm_stamp(memory + offset, new_image, 1) == EINVAL
     assert not any(ffi.unpack(memory, 256))
 
 
@@ -68,7 +68,7 @@ def test_stamp_refuses_a_bad_image_and_a_misaligned_place(
 @given(st.lists(st.tuples(WORD, WORD), min_size=4, max_size=16), WORD)
 def test_image_at_moves_on_by_any_number(record: list[tuple[int, int]], n: int) -> None:
     words, steps = (list(part) for part in zip(*record, strict=True))
-    made = image(words, steps)
-    core().bmm_image_at(made, made, n)
+    new_image = image(words, steps)
+    core().bmm_image_at(new_image, new_image, n)
     moved = record_bytes([w + n * s for w, s in record])
-    assert ffi.buffer(made.word)[: len(moved)] == moved
+    assert ffi.buffer(new_image.word)[: len(moved)] == moved

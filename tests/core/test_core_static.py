@@ -35,28 +35,28 @@ def instructions(obj: str) -> dict[str, list[str]]:
 def objects() -> list[str]:
     """Return the objects that the kernel has as well."""
     core()
-    every = sorted(p.name for p in (NATIVE / "libbmmcore.a.p").glob("*.o"))
-    return [name for name in every if "_user_" not in name]
+    names = sorted(p.name for p in (NATIVE / "libbmmcore.a.p").glob("*.o"))
+    return [name for name in names if "_user_" not in name]
 
 
 def streaming_functions(obj: str) -> dict[str, list[str]]:
     """Return what bypasses the cache: all but the edges of an extent."""
-    found = instructions(obj)
+    functions = instructions(obj)
     edges = {"clear_edge", "copy_edge"}
-    assert edges & set(found)  # not inlined: their stores are ordinary
-    return {name: code for name, code in found.items() if name not in edges}
+    assert edges & set(functions)  # not inlined: their stores are ordinary
+    return {name: code for name, code in functions.items() if name not in edges}
 
 
 def ordinary_stores(lines: list[str]) -> list[str]:
     """Return the stores that are neither non-temporal nor to the stack."""
-    found = []
+    stores = []
     for line in lines:
         store = MEMORY_DESTINATION.match(line)
         if not store or NO_STORE.match(line) or store["name"].startswith(STREAMING):
             continue
         if not store["base"].startswith("%rsp"):
-            found.append(line)
-    return found
+            stores.append(line)
+    return stores
 
 
 @needs_x86
@@ -126,27 +126,27 @@ def test_image_stays_in_registers() -> None:
 def test_nothing_shares_a_cache_line_with_what_is_selected() -> None:
     core()
     nm = ["nm", "-S", str(NATIVE / "libbmmcore.so")]
-    said = completed(nm, check=True).stdout
-    (line,) = [one for one in said.splitlines() if one.endswith(" bmm_selections")]
+    symbols = completed(nm, check=True).stdout
+    (line,) = [one for one in symbols.splitlines() if one.endswith(" bmm_selections")]
     at, size = (int(word, 16) for word in line.split()[:2])
     assert (at % 64, size % 64) == (0, 0)
 
 
 def test_sanitizers_find_nothing() -> None:
     meson(SANITIZE, target="bmm-guarded")
-    done = completed(
+    result = completed(
         [SANITIZE / "bmm-guarded"],
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ", 0 wrong in all" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert ", 0 wrong in all" in result.stdout
 
 
 def test_thread_sanitizer_finds_nothing() -> None:
     meson(THREADS, target="bmm-concurrent")
-    done = completed(["setarch", "-R", THREADS / "bmm-concurrent"])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "0 wrong\n"
+    result = completed(["setarch", "-R", THREADS / "bmm-concurrent"])
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout == "0 wrong\n"
 
 
 @needs_x86
@@ -157,18 +157,18 @@ def test_no_vector_register_is_alive_where_a_function_may_be_called(
     gcc = ["gcc", "-O2", "-D_GNU_SOURCE", f"-I{ROOT}/core", f"-I{ROOT}/lib"]
     calls = ["-ffreestanding", "-mgeneral-regs-only", "-fsanitize-coverage=trace-pc"]
     objects = [tmp_path / "avx512.o", tmp_path / "avx2.o"]
-    for made in objects:
-        source = ROOT / "core" / "x86" / "user" / f"{made.stem}.c"
-        subprocess.run([*gcc, *calls, "-c", source, "-o", made], check=True)
+    for obj in objects:
+        source = ROOT / "core" / "x86" / "user" / f"{obj.stem}.c"
+        subprocess.run([*gcc, *calls, "-c", source, "-o", obj], check=True)
     sources = [ROOT / "tests/core" / name for name in ("guarded.c", "clobber.c")]
     libraries = [NATIVE / f"libbmm{name}.a" for name in ("core", "host")]
     program, wrap = tmp_path / "guarded", "-Wl,--wrap=bmm_copy_streaming"
     words = [*gcc, wrap, *sources, *objects, *libraries, "-o", program]
     subprocess.run(words, check=True)
-    said = completed([program], check=True).stdout
-    if "avx2: " not in said:
+    output = completed([program], check=True).stdout
+    if "avx2: " not in output:
         pytest.skip("this CPU has no AVX2")
-    assert ", 0 wrong in all" in said
+    assert ", 0 wrong in all" in output
 
 
 def test_a_debug_build_stops_where_copies_overlap() -> None:
