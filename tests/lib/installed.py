@@ -25,9 +25,9 @@ def header_functions() -> list[str]:
 
 def output(*command: object, **more: str) -> str:
     """Run a command that must succeed, and return what it printed."""
-    done = completed(command, timeout=300, env={**os.environ, **more})
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
+    result = completed(command, timeout=300, env={**os.environ, **more})
+    assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
+    return result.stdout
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Installed:
 
     def flags(self, *options: str) -> list[str]:
         """Return what pkg-config says."""
-        said = output("pkg-config", *options, "bulkmm", **self.environment)
-        return said.split()
+        text = output("pkg-config", *options, "bulkmm", **self.environment)
+        return text.split()
 
     def build(
         self, source: Path, program: Path, *options: str, compiler: str = "gcc"

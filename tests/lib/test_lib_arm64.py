@@ -18,9 +18,11 @@ def crossed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return install(test_core_arm64.CROSS, tmp_path_factory.mktemp("arm64"))
 
 
-@pytest.mark.parametrize(("cpu", "says"), [("max", "0 0"), ("cortex-a57", "-95 -95")])
+@pytest.mark.parametrize(
+    ("cpu", "expected"), [("max", "0 0"), ("cortex-a57", "-95 -95")]
+)
 def test_persisting_fails_on_a_cpu_without_dc_cvap(
-    crossed: Installed, tmp_path: Path, cpu: str, says: str
+    crossed: Installed, tmp_path: Path, cpu: str, expected: str
 ) -> None:
     (source := tmp_path / "unsupported.c").write_text(
         "#include <bulkmm.h>\n#include <stdio.h>\nint main(void)\n{\n"
@@ -29,7 +31,7 @@ def test_persisting_fails_on_a_cpu_without_dc_cvap(
     )
     options = {"compiler": "aarch64-linux-gnu-gcc"}
     program = crossed.build(source, tmp_path / "unsupported", "-static", **options)
-    assert test_core_arm64.run(str(program), cpu) == [says]
+    assert test_core_arm64.run(str(program), cpu) == [expected]
 
 
 def test_what_persists_is_dc_cvap_and_dsb() -> None:
@@ -57,11 +59,11 @@ def test_the_examples_work(
     monkeypatch.setenv("LD_LIBRARY_PATH", crossed.environment["LD_LIBRARY_PATH"])
     monkeypatch.setenv("BULKMM_CLEAR", "stp")
     gcc = "aarch64-linux-gnu-gcc"
-    said = []
+    lines = []
     for name in ("backends", "descriptors", "pool"):
         source = EXAMPLES / f"{name}.c"
         program = crossed.build(source, tmp_path / name, *link, compiler=gcc)
-        said += test_core_arm64.run(str(program), "max")
-    assert any(re.match(r"clear .*\[stp\]", line) for line in said)
-    assert "descriptors published: 65536, wrong: 0" in said
-    assert "zeroed ahead of use: 32, at once: 4, not zero: 0" in said
+        lines += test_core_arm64.run(str(program), "max")
+    assert any(re.match(r"clear .*\[stp\]", line) for line in lines)
+    assert "descriptors published: 65536, wrong: 0" in lines
+    assert "zeroed ahead of use: 32, at once: 4, not zero: 0" in lines

@@ -33,16 +33,16 @@ def run(
     program: Path, installed: Installed, variables: dict[str, bytes | str]
 ) -> tuple[dict[str, str], str]:
     """Return the list of each operation, and what was said on standard error."""
-    done = completed(
+    result = completed(
         [program], env={**os.environ, **installed.environment, **variables}
     )
-    assert done.returncode == (2 if done.stderr else 0)
-    listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    return listed, done.stderr
+    assert result.returncode == (2 if result.stderr else 0)
+    backends = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    return backends, result.stderr
 
 
-def names_of(listed: str) -> list[str]:
-    return listed.replace("[", "").replace("]", "").split()
+def names_of(listing: str) -> list[str]:
+    return listing.replace("[", "").replace("]", "").split()
 
 
 def test_the_library_itself_prints_nothing(installed: Installed) -> None:
@@ -61,11 +61,11 @@ def test_each_name_forces_its_operation_and_no_other(
     before, _ = run(program, installed, {})
     for operation, variable in VARIABLES.items():
         for name in names_of(before[operation]):
-            listed, said = run(program, installed, {variable: name})
-            assert f"[{name}]" in listed[operation]
-            assert said == ""
-            for other in set(VARIABLES) - {operation}:
-                assert listed[other] == before[other]
+            backends, message = run(program, installed, {variable: name})
+            assert f"[{name}]" in backends[operation]
+            assert message == ""
+            for unrelated in set(VARIABLES) - {operation}:
+                assert backends[unrelated] == before[unrelated]
 
 
 def test_an_unknown_name_is_one_line_that_lists_the_valid_ones(
@@ -73,10 +73,10 @@ def test_an_unknown_name_is_one_line_that_lists_the_valid_ones(
 ) -> None:
     before, _ = run(program, installed, {})
     for operation, variable in VARIABLES.items():
-        listed, said = run(program, installed, {variable: "genericx"})
-        assert listed == before
-        assert PLAIN.fullmatch(said)
-        start, _, valid = said.rstrip("\n").partition(" here: ")
+        backends, message = run(program, installed, {variable: "genericx"})
+        assert backends == before
+        assert PLAIN.fullmatch(message)
+        start, _, valid = message.rstrip("\n").partition(" here: ")
         assert start == f"{variable}=genericx: no such backend"
         assert valid.split() == ["fastest", *names_of(before[operation])]
 
@@ -85,11 +85,11 @@ def test_a_value_reaches_no_terminal_as_it_is(
     program: Path, installed: Installed
 ) -> None:
     value = b"\x1b[2J\n\r\t\xff\xc3\xa4\x7f" + b"x" * 100000
-    _, said = run(program, installed, {"BULKMM_COPY": value})
-    assert PLAIN.fullmatch(said)
-    assert said.startswith("BULKMM_COPY=?[2J???????xxxx")
-    assert "xxx...: " in said
-    assert len(said) < 300
+    _, message = run(program, installed, {"BULKMM_COPY": value})
+    assert PLAIN.fullmatch(message)
+    assert message.startswith("BULKMM_COPY=?[2J???????xxxx")
+    assert "xxx...: " in message
+    assert len(message) < 300
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change an owner")

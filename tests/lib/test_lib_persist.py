@@ -15,6 +15,6 @@ def test_every_line_is_written_back_once_and_then_fenced(instruction: str) -> No
     if f" {instruction} " not in Path("/proc/cpuinfo").read_text():
         pytest.skip(f"this CPU has no {instruction}")
     meson(NATIVE, target="bmm-persisted")
-    done = completed([NATIVE / "bmm-persisted", instruction])
+    result = completed([NATIVE / "bmm-persisted", instruction])
     wanted = f"{instruction}: 200 ranges, 0 wrong\n"
-    assert (done.returncode, done.stdout) == (0, wanted)
+    assert (result.returncode, result.stdout) == (0, wanted)

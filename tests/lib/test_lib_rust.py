@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def cargo(installed: Installed, *words: str) -> str:
-    done = completed(
+    result = completed(
         ["cargo", *words],
         timeout=600,
         cwd=CRATES,
@@ -33,13 +33,13 @@ def cargo(installed: Installed, *words: str) -> str:
             "RUSTFLAGS": "-Dwarnings",
         },
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def test_their_own_tests_and_examples_pass(installed: Installed) -> None:
-    said = cargo(installed, "test", "--workspace")
-    assert len(re.findall(r"ok\. [1-9]\d* passed; 0 failed", said)) == 2
+    report = cargo(installed, "test", "--workspace")
+    assert len(re.findall(r"ok\. [1-9]\d* passed; 0 failed", report)) == 2
 
 
 @pytest.mark.parametrize(
@@ -61,30 +61,30 @@ def test_the_declarations_are_those_of_c(installed: Installed, tmp_path: Path) -
     text = (CRATES / "sys/src/lib.rs").read_text()
     declared = re.findall(r"pub fn (bmm_\w+)\(", text)
     assert sorted(declared) == header_functions()
-    said = cargo(installed, "run", "-q", "-p", "bulkmm-sys", "--example", "layout")
+    layout = cargo(installed, "run", "-q", "-p", "bulkmm-sys", "--example", "layout")
     lines = []
-    for line in said.splitlines():
+    for line in layout.splitlines():
         name, _, field = line.split()[0].partition(".")
-        what = (
+        expression = (
             f"offsetof(struct {name}, {field})" if field else f"sizeof(struct {name})"
         )
-        lines.append(f'printf("{line.split()[0]} %zu\\n", {what});')
+        lines.append(f'printf("{line.split()[0]} %zu\\n", {expression});')
     source = tmp_path / "layout.c"
     source.write_text(
         "#include <stddef.h>\n#include <stdio.h>\n#include <bulkmm.h>\n"
         f"int main(void) {{ {' '.join(lines)} return 0; }}\n"
     )
-    assert output(installed.build(source, tmp_path / "layout")) == said
+    assert output(installed.build(source, tmp_path / "layout")) == layout
     for name in STRUCTURES:
         text = "".join(header.read_text() for header in HEADERS)
         body = text.split(f"\nstruct {name} {{", 1)[1].split("};", 1)[0]
         fields = re.findall(r"(\w+)(?:\[\w+\]|\)\([^;]*\))?;", body)
-        assert fields == re.findall(rf"^{name}\.(\w+) ", said, re.MULTILINE)
+        assert fields == re.findall(rf"^{name}\.(\w+) ", layout, re.MULTILINE)
 
 
 def test_the_version_is_the_librarys(installed: Installed) -> None:
-    held = re.search(
+    match = re.search(
         r'^version = "(.*?)"', (CRATES / "Cargo.toml").read_text(), re.MULTILINE
     )
-    assert held
-    assert held[1] == installed.flags("--modversion")[0]
+    assert match
+    assert match[1] == installed.flags("--modversion")[0]

@@ -10,8 +10,8 @@ VERSION = "BULKMM_0.1"
 
 def test_exports_are_the_functions_of_the_header(installed: Installed) -> None:
     library = installed.library("libbulkmm.so.0")
-    said = output("nm", "-D", "--defined-only", "--with-symbol-versions", library)
-    symbols = [line.split()[1:] for line in said.splitlines()]
+    table = output("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+    symbols = [line.split()[1:] for line in table.splitlines()]
     assert ["A", VERSION] in symbols
     exported = sorted(name for kind, name in symbols if kind != "A")
     assert exported == [f"{name}@@{VERSION}" for name in header_functions()]

@@ -12,8 +12,8 @@ from corelib import ROOT
 from installed import EXAMPLES, Installed, output
 from programs import completed
 
-HERE = ROOT / "tests" / "lib"
-SAYS = {
+FOLDER = ROOT / "tests" / "lib"
+OUTPUTS = {
     "backends": "clear-streaming ",
     "descriptors": "descriptors published: 65536, wrong: 0\n",
     "populate": "all 268435456 bytes are there\n",
@@ -22,39 +22,39 @@ SAYS = {
 
 
 def test_every_example_is_run() -> None:
-    assert sorted(p.stem for p in EXAMPLES.glob("*.c")) == sorted(SAYS)
+    assert sorted(p.stem for p in EXAMPLES.glob("*.c")) == sorted(OUTPUTS)
 
 
-@pytest.mark.parametrize("example", SAYS)
+@pytest.mark.parametrize("example", OUTPUTS)
 def test_an_example_works(installed: Installed, tmp_path: Path, example: str) -> None:
     source = EXAMPLES / f"{example}.c"
     program = installed.build(source, tmp_path / example, "-static")
     assert "libbulkmm" not in output("readelf", "-d", program)
-    assert SAYS[example] in output(program)
+    assert OUTPUTS[example] in output(program)
 
 
 def test_the_makefile_of_the_examples_builds_them(
     installed: Installed, tmp_path: Path
 ) -> None:
     shutil.copytree(
-        EXAMPLES, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SAYS)
+        EXAMPLES, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*OUTPUTS)
     )
     output("make", "-C", tmp_path, **installed.environment)
-    for example, says in SAYS.items():
+    for example, expected in OUTPUTS.items():
         assert "libbulkmm.so.0" in output("readelf", "-d", tmp_path / example)
-        assert says in installed.run(tmp_path / example)
+        assert expected in installed.run(tmp_path / example)
 
 
 def test_make_installs_the_same(installed: Installed, tmp_path: Path) -> None:
     words = (f"DESTDIR={tmp_path}", "PREFIX=/elsewhere")
     output("make", "-C", ROOT, "install-lib", *words)
-    made, usual = tmp_path / "elsewhere", installed.root / "usr/local"
-    there, wanted = (
+    top_dir, usual = tmp_path / "elsewhere", installed.root / "usr/local"
+    files, wanted = (
         {p.relative_to(top) for p in top.rglob("*") if not p.is_dir()}
-        for top in (made, usual)
+        for top in (top_dir, usual)
     )
-    assert there == wanted
-    assert "prefix=/elsewhere" in next(made.rglob("bulkmm.pc")).read_text()
+    assert files == wanted
+    assert "prefix=/elsewhere" in next(top_dir.rglob("bulkmm.pc")).read_text()
 
 
 CMAKE = """\
@@ -80,7 +80,7 @@ def test_cmake_finds_it(installed: Installed, tmp_path: Path) -> None:
         assert ("libbulkmm.so.0" in output("readelf", "-d", path)) == (
             program == "shared"
         )
-        assert output(path) == SAYS["pool"]
+        assert output(path) == OUTPUTS["pool"]
     for wanted in ("0.99", "1.0"):
         with pytest.raises(
             AssertionError, match=rf"version: {re.escape(metadata.version('bulkmm'))}"
@@ -102,7 +102,7 @@ def test_the_header_needs_nothing_else(
         pytest.skip(f"needs {compiler}: scripts/setup tests")
     strict = [f"-std={dialect}", "-pedantic", *["-xc++"] * ("+" in dialect)]
     program = tmp_path / "header"
-    installed.build(HERE / "header.c", program, *strict, compiler=compiler)
+    installed.build(FOLDER / "header.c", program, *strict, compiler=compiler)
     installed.run(program)
 
 
@@ -118,22 +118,22 @@ MISUSE = {
 
 
 @pytest.mark.parametrize(
-    ("call", "says", "compiler"),
+    ("call", "warning", "compiler"),
     [
-        (call, says, compiler)
-        for call, (says, compilers) in MISUSE.items()
+        (call, warning, compiler)
+        for call, (warning, compilers) in MISUSE.items()
         for compiler in compilers
     ],
 )
 def test_a_compiler_sees_misuse(
-    installed: Installed, tmp_path: Path, call: str, says: str, compiler: str
+    installed: Installed, tmp_path: Path, call: str, warning: str, compiler: str
 ) -> None:
     (source := tmp_path / "misuse.c").write_text(
         "#include <bulkmm.h>\nint main(void)\n{\nstruct bmm_image image = { 0 };\n"
         "uint64_t at[9] = { 0 }, from[8] = { 0 };\n(void)at; (void)from; (void)image;\n"
         f"bmm_clear(NULL, 0);\nbmm_copy(NULL, NULL, 0);\n{call}\nreturn 0;\n}}\n"
     )
-    with pytest.raises(AssertionError, match=rf"\[-Werror(=|,-W){says}\]"):
+    with pytest.raises(AssertionError, match=rf"\[-Werror(=|,-W){warning}\]"):
         installed.build(source, tmp_path / "misuse", compiler=compiler)
 
 
@@ -143,7 +143,7 @@ def test_the_cpp_header_can_be_used(
 ) -> None:
     strict = ["-std=c++20", "-pedantic", "-Wshadow"]
     program = tmp_path / "spans"
-    installed.build(HERE / "spans.cpp", program, *strict, compiler=compiler)
+    installed.build(FOLDER / "spans.cpp", program, *strict, compiler=compiler)
     assert installed.run(program) == "1111111\n"
 
 
@@ -182,9 +182,9 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
         tmp_path / "sanitized",
         [f"-fsanitize={kind}", "-g", "-Wcast-qual"],
     )
-    installed.build(HERE / "sanitized.c", program, *strict, compiler=compiler)
-    for mode, says in SANITIZED[kind].items():
-        done = completed(
+    installed.build(FOLDER / "sanitized.c", program, *strict, compiler=compiler)
+    for mode, diagnostic in SANITIZED[kind].items():
+        result = completed(
             ["setarch", "-R", program, mode],  # ThreadSanitizer needs that
             env={
                 **os.environ,
@@ -192,5 +192,5 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
                 "ASAN_OPTIONS": "detect_leaks=0",
             },
         )
-        assert bool(done.returncode) == bool(says), mode + done.stderr
-        assert says in done.stderr
+        assert bool(result.returncode) == bool(diagnostic), mode + result.stderr
+        assert diagnostic in result.stderr
