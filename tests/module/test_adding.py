@@ -77,11 +77,11 @@ def grown(tmp_path: Path) -> Path:
     for name in PARTS:
         shutil.copytree(PROJECT / name, copy / name, symlinks=True, ignore=leave)
     shutil.copy(PROJECT / "Makefile", copy)
-    for name, where, what in ADDED:
+    for name, where, addition in ADDED:
         text = (copy / name).read_text()
         assert text.count(where) == 1
         before = name.endswith("choices.py")
-        whole = what + where if before else where + what
+        whole = addition + where if before else where + addition
         (copy / name).write_text(text.replace(where, whole))
     return copy
 
@@ -107,22 +107,22 @@ def tree(grown: Path) -> Path:
 
 def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
     """Run the copy's command."""
-    done = completed(
+    result = completed(
         [sys.executable, "-P", "-m", "bulkmm.cli", *words],
         env={**os.environ, "PYTHONPATH": str(tree)},
     )
-    return done.returncode, done.stdout + done.stderr
+    return result.returncode, result.stdout + result.stderr
 
 
 def test_the_lab_knows_the_scenario_and_its_option(grown: Path) -> None:
-    code, said = bulkmm(grown, "lab", "list", "vmap-extra", "--json")
+    code, output = bulkmm(grown, "lab", "list", "vmap-extra", "--json")
     assert code == 0
-    (one,) = json.loads(said)["scenarios"]
-    assert "--extra" in one["takes"]
+    (scenario,) = json.loads(output)["scenarios"]
+    assert "--extra" in scenario["takes"]
     run = ("lab", "run", "vmap-extra", "--extra")
     assert "--extra: 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
-    other = bulkmm(grown, "lab", "run", "vmap-faults", "--extra", "3")
-    assert "--extra does not apply to vmap-faults" in other[1]
+    refusal = bulkmm(grown, "lab", "run", "vmap-faults", "--extra", "3")
+    assert "--extra does not apply to vmap-faults" in refusal[1]
 
 
 @pytest.mark.vm
@@ -131,18 +131,17 @@ def test_the_scenario_runs(grown: Path, tmp_path: Path) -> None:
     few = ("--arrays", "5", "--arm", "off", "--arm", "pte")
     file = tmp_path / "result.json"
     words = ("vmap-extra", "--extra", "3", *few, "-o", str(file))
-    code, said = bulkmm(grown, "lab", "run", *words)
-    assert code == 0, said
-    made = json.loads(file.read_text())
-    assert made["run"]["extra"] == 3
-    assert {one["label"] for one in made["run"]["checked"]} == {"random", "planted"}
+    code, output = bulkmm(grown, "lab", "run", *words)
+    assert code == 0, output
+    checked = json.loads(file.read_text())["run"]["checked"]
+    assert {event["label"] for event in checked} == {"random", "planted"}
 
 
 def test_the_lab_knows_the_series(tree: Path) -> None:
-    code, said = bulkmm(tree, "lab", "list", "--kernel", SERIES, "--json")
+    code, output = bulkmm(tree, "lab", "list", "--kernel", SERIES, "--json")
     assert code == 0
     old = json.loads(bulkmm(tree, "lab", "list", "--kernel", "7.3", "--json")[1])
-    new = {one["name"] for one in json.loads(said)["scenarios"]}
+    new = {one["name"] for one in json.loads(output)["scenarios"]}
     assert new == {one["name"] for one in old["scenarios"]}  # "since 7.3" among them
     unknown = bulkmm(tree, "lab", "list", "--kernel", "5.10")
     assert f"{' or '.join([*X86_64.series, SERIES])}, or" in unknown[1]
@@ -150,14 +149,14 @@ def test_the_lab_knows_the_series(tree: Path) -> None:
 
 def test_make_knows_the_series(tree: Path) -> None:
     command = ["make", "-n", "-C", str(tree), "figures"]
-    done = completed(command, check=True)
-    assert f"for one in {' '.join([*X86_64.series, SERIES])};" in done.stdout
+    result = completed(command, check=True)
+    assert f"for one in {' '.join([*X86_64.series, SERIES])};" in result.stdout
     rules = tree / "module/compat/supported.mk"
-    asked = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
-    for patchlevel, known in ("12", "y"), ("13", ""):
-        command = ["make", "-sf", str(rules), *asked, f"PATCHLEVEL={patchlevel}"]
-        done = completed(command, check=True)
-        assert done.stdout.strip() == known
+    options = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
+    for patchlevel, expected in ("12", "y"), ("13", ""):
+        command = ["make", "-sf", str(rules), *options, f"PATCHLEVEL={patchlevel}"]
+        result = completed(command, check=True)
+        assert result.stdout.strip() == expected
 
 
 def test_the_command_knows_both(tree: Path, tmp_path: Path) -> None:
@@ -171,16 +170,16 @@ def test_the_command_knows_both(tree: Path, tmp_path: Path) -> None:
     fake.write("/sys/kernel/bulkmm/extra/mode", "off half [full]", 0o644)
     fake.write("/sys/kernel/bulkmm/extra/hook", "0 extra_function: attached")
     root = ("--root", str(tmp_path))
-    code, said = bulkmm(tree, "status", "extra", *root)
-    assert (code, "extra_function  attached" in said) == (0, True)
+    code, output = bulkmm(tree, "status", "extra", *root)
+    assert (code, "extra_function  attached" in output) == (0, True)
     report = json.loads(bulkmm(tree, "doctor", "--json", *root)[1])
     (kernel,) = (one for one in report["checks"] if one["name"] == "kernel")
     assert kernel["state"] == "ok"
     verdicts = {path["name"]: path["verdict"] for path in report["paths"]}
     assert verdicts["extra"] == "attached"
     fake.remove("/sys/kernel/bulkmm/version")
-    code, said = bulkmm(tree, "on", "extra", "--persist", *root)
-    assert (code, "extra at load: half" in said) == (0, True)
+    code, output = bulkmm(tree, "on", "extra", "--persist", *root)
+    assert (code, "extra at load: half" in output) == (0, True)
 
 
 def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
@@ -188,8 +187,8 @@ def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
     program = tmp_path / "a"
     flags = ["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function", f"-I{tree}"]
     subprocess.run(["gcc", *flags, "-o", program, tmp_path / "a.c"], check=True)
-    done = completed([program], check=True)
-    assert done.stdout.splitlines()[-1] == "extra half"
+    result = completed([program], check=True)
+    assert result.stdout.splitlines()[-1] == "extra half"
 
 
 def test_the_range_is_stated_in_one_place() -> None:
@@ -199,10 +198,10 @@ def test_the_range_is_stated_in_one_place() -> None:
     may |= {f"docs/{page}.md" for page in ("figures", "kernels", "support-matrix")}
     kinds = ("*.py", "*.md", "*.mk", "*.sh", "Makefile", "debian")
     command = ["git", "ls-files", *kinds, ":!tests"]
-    listed = subprocess.check_output(command, cwd=PROJECT, text=True).split()
-    assert may < {*listed}
+    files = subprocess.check_output(command, cwd=PROJECT, text=True).split()
+    assert may < {*files}
     for arch in ("x86_64", "arm64"):
         ends = (re.escape(end) for end in needs.kernels(f"range-{arch}"))
-        both = re.compile(".*".join(rf"(?<![\d.]){end}(?!\.?\d)" for end in ends))
-        found = {n for n in listed if both.search((PROJECT / n).read_text("utf-8"))}
-        assert found <= may
+        pattern = re.compile(".*".join(rf"(?<![\d.]){end}(?!\.?\d)" for end in ends))
+        matches = {n for n in files if pattern.search((PROJECT / n).read_text("utf-8"))}
+        assert matches <= may

@@ -33,8 +33,8 @@ def run(place: Path, text: str) -> tuple[int, str]:
     sources = [str(PROGRAM), str(place / "copy.S"), "-T", str(place / "extable.ld")]
     command = ["gcc", *FLAGS, f"-I{place}", *sources, "-o", str(program)]
     subprocess.run(command, check=True)
-    done = completed([str(program)])
-    return done.returncode, done.stdout
+    result = completed([str(program)])
+    return result.returncode, result.stdout
 
 
 def test_copies_are_right_and_end_where_a_page_is_broken(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def compiled(source: Path, to: Path) -> Path:
 
 def run(program: Path, seed: int, sizes: tuple[int, int], cases: int = CASES) -> Run:
     argv = [str(program), *map(str, (seed, cases, *sizes))]
-    done = completed(argv, check=True)
-    return Run(*map(int, done.stdout.split()))
+    result = completed(argv, check=True)
+    return Run(*map(int, result.stdout.split()))
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -58,13 +58,13 @@ def test_no_answer_differs_from_that_of_the_whole_walk(
 ) -> None:
     program = compiled(TESTED, tmp_path / "zonesim")
     for seed in (1, 2, 3):
-        done = run(program, seed, sizes)
-        assert done.wrong == 0
+        outcome = run(program, seed, sizes)
+        assert outcome.wrong == 0
         # both answers were given, and neither of them rarely
-        assert done.cases >= CASES
-        assert done.no > CASES / 10
-        assert done.yes > CASES / 1000
-        assert done.looks <= 3
+        assert outcome.cases >= CASES
+        assert outcome.no > CASES / 10
+        assert outcome.yes > CASES / 1000
+        assert outcome.looks <= 3
 
 
 @pytest.mark.parametrize("change", BROKEN)
@@ -73,5 +73,5 @@ def test_the_model_sees_what_is_broken(tmp_path: Path, change: tuple[str, str]) 
     assert text.count(change[0]) == 1
     broken = tmp_path / "broken.c"
     broken.write_text(text.replace(*change))
-    done = run(compiled(broken, tmp_path / "zonesim"), 1, (16, 8))
-    assert done.wrong > 0
+    outcome = run(compiled(broken, tmp_path / "zonesim"), 1, (16, 8))
+    assert outcome.wrong > 0

@@ -39,13 +39,13 @@ INDIRECT = {
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.
 PARAVIRT = "pv_ops"
-COUNTED = r"incq\s+%gs:"
+COUNTER_INCREMENT = r"incq\s+%gs:"
 SLEEPS = "(might|cond)_resched"
 SIMD = re.compile(r"%[xyz]mm\d")
 
 
 @pytest.fixture(scope="module", params=kernels.SERIES)
-def built(request: pytest.FixtureRequest) -> tuple[Kernel, Path]:
+def modules(request: pytest.FixtureRequest) -> tuple[Kernel, Path]:
     """Return a kernel and the directory with the modules built for it."""
     progress = Progress()
     with locked(progress) as cache:
@@ -64,12 +64,12 @@ def test_it_builds_without_a_warning(name: str) -> None:
 
 def disassembly(file: Path) -> dict[str, list[str]]:
     """Return the lines of each function, relocations among them."""
-    done = completed(["objdump", "-dr", file], check=True)
+    result = completed(["objdump", "-dr", file], check=True)
     functions: dict[str, list[str]] = {}
     name = ""
-    for line in done.stdout.splitlines():
-        if found := re.match(r"[0-9a-f]+ <(.+)>:", line):
-            name = found[1]
+    for line in result.stdout.splitlines():
+        if match := re.match(r"[0-9a-f]+ <(.+)>:", line):
+            name = match[1]
         functions.setdefault(name, []).append(line)
     return functions
 
@@ -84,16 +84,16 @@ def address_files(module: Path) -> list[Path]:
     """Return the objects that bulkmm.ko is linked from, the core's apart."""
     linked = (module / "bulkmm.mod").read_text(encoding="utf-8").split()
     # 6.12 names them by where they were built
-    own = [Path(name).name for name in linked if "core/" not in name]
-    own = [name for name in own if name not in CALLS_OWN]
-    return [module / name for name in (*own, *TESTS_TOO)]
+    names = [Path(name).name for name in linked if "core/" not in name]
+    names = [name for name in names if name not in CALLS_OWN]
+    return [module / name for name in (*names, *TESTS_TOO)]
 
 
 def test_kernel_functions_are_never_called_through_a_pointer(
-    built: tuple[Kernel, Path],
+    modules: tuple[Kernel, Path],
 ) -> None:
     calls: Counter[str] = Counter()
-    for file in address_files(built[1]):
+    for file in address_files(modules[1]):
         for name, lines in disassembly(file).items():
             calls[name] += through_pointers(lines)
     assert {k: v for k, v in calls.items() if v} == INDIRECT
@@ -105,31 +105,33 @@ def test_registrations_are_not_edited() -> None:
     They are set before, and once after, where 6.12 has overwritten them.
     """
     fields = "flags|func|trampoline|direct_call"
-    written = re.compile(rf"\bops(?:->|\.)(?:{fields})\s*[|&]?=")
-    found = {
-        file.name: len(written.findall(file.read_text(encoding="utf-8")))
+    assignment = re.compile(rf"\bops(?:->|\.)(?:{fields})\s*[|&]?=")
+    assignments = {
+        file.name: len(assignment.findall(file.read_text(encoding="utf-8")))
         for file in (*MODULE.glob("*.[ch]"), *MODULE.glob("compat/*.h"))
     }
-    assert {k: v for k, v in found.items() if v} == {"hook.c": 1, "compat.h": 1}
+    assert {k: v for k, v in assignments.items() if v} == {"hook.c": 1, "compat.h": 1}
 
 
-def test_a_call_is_counted_before_it_can_sleep(built: tuple[Kernel, Path]) -> None:
+def test_a_call_is_counted_before_it_can_sleep(modules: tuple[Kernel, Path]) -> None:
     """Who sleeps before that may find the module gone: nobody waits for it."""
-    seen = 0
-    for file in address_files(built[1]):
+    handlers = 0
+    for file in address_files(modules[1]):
         for name, lines in disassembly(file).items():
-            counts = [i for i, line in enumerate(lines) if re.search(COUNTED, line)]
+            counts = [
+                i for i, line in enumerate(lines) if re.search(COUNTER_INCREMENT, line)
+            ]
             if re.fullmatch(r"bmm_\w+_handler", name) and counts:
-                seen += 1
+                handlers += 1
                 assert not re.search(SLEEPS, "\n".join(lines[: counts[0]])), name
-    assert seen > 5
+    assert handlers > 5
 
 
 def test_trampolines_return_as_often_as_they_are_called(
-    built: tuple[Kernel, Path],
+    modules: tuple[Kernel, Path],
 ) -> None:
     """Dropping a return address misleads the CPU's return predictor."""
-    functions = disassembly(built[1] / "trampolines.o")
+    functions = disassembly(modules[1] / "trampolines.o")
     entries = {n: "\n".join(ls) for n, ls in functions.items() if "trampoline" in n}
     assert len(entries) == 13
     for name, code in entries.items():
@@ -137,32 +139,32 @@ def test_trampolines_return_as_often_as_they_are_called(
         assert not re.search(r"(?:add|pop|lea)\w* .*%rsp$", code, re.MULTILINE), name
 
 
-def test_the_cpu_is_asked_only_at_load(built: tuple[Kernel, Path]) -> None:
+def test_the_cpu_is_asked_only_at_load(modules: tuple[Kernel, Path]) -> None:
     """CPUID may be an exit or an exception: in no fault, NMI or allocation."""
-    functions = disassembly(built[1] / "bulkmm.ko")
+    functions = disassembly(modules[1] / "bulkmm.ko")
     asks = {n for n, ls in functions.items() if any("\tcpuid" in x for x in ls)}
     assert asks == {"bmm_zero_init"}
 
 
-def test_nothing_copies(built: tuple[Kernel, Path]) -> None:
+def test_nothing_copies(modules: tuple[Kernel, Path]) -> None:
     """The core's copies are for the library; no review need look at them here."""
-    functions = disassembly(built[1] / "bulkmm.ko")
-    found = {n for n in functions if n.startswith(("copy", "move_"))}
-    assert found - set(disassembly(built[1] / "copy.o")) == {"move_to"}
+    functions = disassembly(modules[1] / "bulkmm.ko")
+    copies = {n for n in functions if n.startswith(("copy", "move_"))}
+    assert copies - set(disassembly(modules[1] / "copy.o")) == {"move_to"}
 
 
 @pytest.mark.parametrize("product", build.PRODUCTS)
-def test_general_registers_only(built: tuple[Kernel, Path], product: str) -> None:
-    functions = disassembly(built[1] / product)
+def test_general_registers_only(modules: tuple[Kernel, Path], product: str) -> None:
+    functions = disassembly(modules[1] / product)
     assert functions.keys() >= {"init_module", "cleanup_module"}
-    found = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
-    assert found == []
+    vector_users = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
+    assert vector_users == []
 
 
-def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
-    kernel, where = built
-    said = kernel.root.run(["modinfo", kernel.root.inner(where / "bulkmm.ko")], 30)
-    parameters = re.findall(r"^parm: +(\w+):(.*)$", said, re.MULTILINE)
+def test_modinfo_explains_every_parameter(modules: tuple[Kernel, Path]) -> None:
+    kernel, where = modules
+    info = kernel.root.run(["modinfo", kernel.root.inner(where / "bulkmm.ko")], 30)
+    parameters = re.findall(r"^parm: +(\w+):(.*)$", info, re.MULTILINE)
     _, _, page = (
         (PROJECT / "docs/abi.md").read_text().partition("\n## Module parameters")
     )
@@ -170,5 +172,5 @@ def test_modinfo_explains_every_parameter(built: tuple[Kernel, Path]) -> None:
     assert sorted(rows) == sorted(name for name, _ in parameters)
     for name, text in parameters:
         assert "(default: " in text, name
-    assert re.search(r"^license: +GPL$", said, re.MULTILINE)
-    assert re.search(r"^vermagic: +" + re.escape(kernel.release), said, re.MULTILINE)
+    assert re.search(r"^license: +GPL$", info, re.MULTILINE)
+    assert re.search(r"^vermagic: +" + re.escape(kernel.release), info, re.MULTILINE)

@@ -65,19 +65,19 @@ def disassembled(
             module = f"M={where.inner(part / 'module')}"
             where.run(["make", "-C", kernel.headers, module, flags, *objects], 300)
             tool = f"{machine.triplet}-objdump"
-            made = [str(part / "module" / name) for name in objects]
-            done = completed([tool, *how, *made], check=True)
-            return done.stdout
+            files = [str(part / "module" / name) for name in objects]
+            result = completed([tool, *how, *files], check=True)
+            return result.stdout
         finally:
             shutil.rmtree(part)
 
 
 def function(code: str, name: str) -> str:
-    found = re.search(
+    match = re.search(
         rf"^[0-9a-f]+ <{name}>:\n(.*?)\n\n", code, re.DOTALL | re.MULTILINE
     )
-    assert found, name
-    return found[1]
+    assert match, name
+    return match[1]
 
 
 def test_pages_of_16_kib_build_and_keep_2_mib_cached() -> None:
@@ -89,11 +89,11 @@ def test_pages_of_16_kib_build_and_keep_2_mib_cached() -> None:
 def test_struct_pages_in_pieces_are_refused() -> None:
     """Without SPARSEMEM_VMEMMAP, PFNs may not follow from struct page addresses."""
     table = ("-t", "-s", "-j", ".rodata")
-    said = disassembled("6.12", arch.X86_64, IN_PIECES, ["path.o"], table)
-    place = re.search(r"^(\w+) .* \.rodata\s(\w+) options$", said, re.MULTILINE)
+    dump = disassembled("6.12", arch.X86_64, IN_PIECES, ["path.o"], table)
+    place = re.search(r"^(\w+) .* \.rodata\s(\w+) options$", dump, re.MULTILINE)
     assert place
     begin, size = (int(number, 16) for number in place.groups())
-    lines = re.findall(r"^ [0-9a-f]+ ((?:[0-9a-f]+ ){1,4})", said, re.MULTILINE)
+    lines = re.findall(r"^ [0-9a-f]+ ((?:[0-9a-f]+ ){1,4})", dump, re.MULTILINE)
     data = bytes.fromhex("".join(lines))[begin : begin + size]
     lacking = data[16::24]  # struct { const char *path, *set; bool lacking; }
     assert lacking.count(1) == 2  # of memmap and vmap

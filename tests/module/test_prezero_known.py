@@ -32,8 +32,8 @@ def run(place: Path, text: str) -> tuple[int, int]:
     command = ["cc", *FLAGS, f"-I{place}", f"-I{HEADER.parent}"]
     command += [f'-DTESTED="{tested}"', str(MODEL), "-o", str(program)]
     subprocess.run(command, check=True)
-    taken, wrong = completed([str(program)], check=True).stdout.split()
-    return int(taken), int(wrong)
+    nbytes, wrong = completed([str(program)], check=True).stdout.split()
+    return int(nbytes), int(wrong)
 
 
 def test_one_bit_a_page(tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
 
 RISK = "BMM_ANY_KERNEL=1"
 CFI = ("CONFIG_CFI_CLANG=y", *CLANG)
-REFUSED = (
+UNSUPPORTED = (
     *(((X86_64, had[:-1]), f"it lacks {had[:-2]}") for had in NEEDED),
     ((X86_64, *CFI), "has not been proven on kernels that check"),
 )
 ABSENT = "but CC=no-such-clang cannot be run: install it"
 MISFITS = (
-    *REFUSED,
+    *UNSUPPORTED,
     ((X86_64, CLANG[0], "CC=no-such-clang"), f"Clang built this kernel, {ABSENT}"),
     ((X86_64, "CC=no-such-clang"), f"GCC built this kernel, {ABSENT}"),
     ((X86_64, CLANG[0]), "Clang built this kernel, but CC is GCC: give make LLVM=1"),
@@ -46,7 +46,7 @@ RANGE = f"{OLDEST} to {NEWEST} only"
 
 
 @pytest.mark.parametrize(
-    ("version", "settings", "says"),
+    ("version", "settings", "message"),
     [
         *((version, (X86_64,), "") for version in (OLDEST, "7.0", NEWEST)),
         (NEWEST, (ARM64,), ""),
@@ -66,12 +66,14 @@ RANGE = f"{OLDEST} to {NEWEST} only"
         ("5.10", ("CONFIG_MODULES=",), ""),  # cleaning asks nothing
     ],
 )
-def test_what_it_builds_for(version: str, settings: tuple[str, ...], says: str) -> None:
-    done = build(version, *settings)
-    assert (done.returncode == 0) is (not says), done.stderr
-    if says:
-        (line,) = done.stderr.splitlines()
-        assert says in line
+def test_what_it_builds_for(
+    version: str, settings: tuple[str, ...], message: str
+) -> None:
+    result = build(version, *settings)
+    assert (result.returncode == 0) is (not message), result.stderr
+    if message:
+        (line,) = result.stderr.splitlines()
+        assert message in line
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_what_it_builds_for(version: str, settings: tuple[str, ...], says: str) 
         ("6.12", "aarch64", (ARM64,), False),
         (NEWEST, "aarch64", (ARM64, "CONFIG_CFI=y"), False),
         (NEWEST, "riscv64", ("CONFIG_RISCV=y",), False),
-        *((NEWEST, "x86_64", settings, False) for settings, _ in REFUSED),
+        *((NEWEST, "x86_64", settings, False) for settings, _ in UNSUPPORTED),
         *((version, "x86_64", (X86_64,), False) for version in ("5.10", "7.4", "99.0")),
     ],
 )
@@ -98,13 +100,13 @@ def test_dkms_skips_what_the_build_refuses(
     """As dkms.conf tells by the configuration in the headers."""
     conf = shutil.copy(PROJECT / "debian/bulkmm-dkms.dkms", tmp_path / "dkms.conf")
     (tmp_path / "module").symlink_to(PROJECT / "module")
-    given = (word.partition("=") for word in ("CONFIG_MODULES=y", *NEEDED, *settings))
-    options = {name: value for name, _, value in given}
+    pairs = (word.partition("=") for word in ("CONFIG_MODULES=y", *NEEDED, *settings))
+    options = {name: value for name, _, value in pairs}
     lines = [f"{name}={value}\n" for name, value in options.items() if value]
     (tmp_path / ".config").write_text("".join(lines))
     read = (
         f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
     )
     read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
-    done = completed(["bash", "-c", read], check=True)
-    assert (done.stdout == "\n") is supported, done
+    result = completed(["bash", "-c", read], check=True)
+    assert (result.stdout == "\n") is supported, result

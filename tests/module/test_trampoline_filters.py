@@ -41,12 +41,12 @@ MACHINES = {
 
 def usable(folder: str) -> Machine:
     """Return the machine; skip the test where it cannot be built for or run."""
-    found = MACHINES[folder]
-    if found.folder == "x86" and platform.machine() != "x86_64":
+    machine = MACHINES[folder]
+    if machine.folder == "x86" and platform.machine() != "x86_64":
         pytest.skip("runs on x86-64 alone")
-    if not shutil.which(found.compiler):
-        pytest.skip(f"needs {found.compiler}: scripts/setup tests")
-    return found
+    if not shutil.which(machine.compiler):
+        pytest.skip(f"needs {machine.compiler}: scripts/setup tests")
+    return machine
 
 
 def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
@@ -62,8 +62,8 @@ def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     argv = [machine.compiler, *flags, "-o", program, *sources]
     subprocess.run(argv, check=True, timeout=60)
     runner = [armlib.qemu()] if machine.folder == "arm64" else []
-    done = completed([*runner, program])
-    return done.returncode, done.stdout
+    result = completed([*runner, program])
+    return result.returncode, result.stdout
 
 
 def source(machine: Machine) -> str:
@@ -73,11 +73,11 @@ def source(machine: Machine) -> str:
 @pytest.mark.parametrize("folder", MACHINES)
 def test_each_request_goes_where_it_is_meant_to(tmp_path: Path, folder: str) -> None:
     machine = usable(folder)
-    code, said = answer(tmp_path, machine, source(machine))
-    assert code == 0, said
-    ways = re.findall(r"(\d+) to the body, (\d+) to the handler", said)
+    code, output = answer(tmp_path, machine, source(machine))
+    assert code == 0, output
+    ways = re.findall(r"(\d+) to the body, (\d+) to the handler", output)
     assert len(ways) == machine.hooks
-    assert all(int(count) > 100 for way in ways for count in way), said
+    assert all(int(count) > 100 for way in ways for count in way), output
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,6 @@ def test_a_wrong_filter_shows(tmp_path: Path, folder: str, old: str, new: str) -
     machine = usable(folder)
     right = source(machine)
     assert old in right
-    code, said = answer(tmp_path, machine, right.replace(old, new))
-    assert code == 1, said
-    assert " instead of " in said
+    code, output = answer(tmp_path, machine, right.replace(old, new))
+    assert code == 1, output
+    assert " instead of " in output
