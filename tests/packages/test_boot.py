@@ -22,14 +22,14 @@ from bulkmm.lab.progress import Progress
 
 pytestmark = pytest.mark.vm
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 WORDS = "memmap=768M!1G root=/dev/pmem0 boot=bulkmm"
 MEMORY = 2048
 NOT_LOADED = -1  # hits, as seen.sh reports them
 
 
 @dataclass(frozen=True)
-class Made:
+class Installation:
     """What was made, and what it is booted with."""
 
     place: Path
@@ -47,11 +47,11 @@ class Made:
         )
         with turn(Progress()):
             outcome = vm.boot(guest, self.kernel.root, self.place)
-        return {seen["label"]: seen for seen in outcome.of("seen")}
+        return {state["label"]: state for state in outcome.of("seen")}
 
 
 @pytest.fixture(scope="module", params=kernels.SERIES[:1])
-def made(request: pytest.FixtureRequest) -> Iterator[Made]:
+def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """Install the package, once."""
     progress = Progress()
     with ExitStack() as stack:
@@ -61,33 +61,35 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
             )
             module = build.ensure(kernel, [], progress) / "bulkmm.ko"
             base = image.ensure_base(kernel, (), progress)
-            chosen = accel.choose("auto", kernel, base, progress)
+            accelerator = accel.choose("auto", kernel, base, progress)
             package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))
             place = stack.enter_context(vm.run_directory(kernel.root))
-            given = place / "in"
-            given.mkdir()
-            for file in (module, HERE / "boot.sh", HERE / "seen.sh"):
-                shutil.copy(file, given)
-            shutil.copy(package, given / "bulkmm-dkms.deb")
+            inputs = place / "in"
+            inputs.mkdir()
+            for file in (module, FOLDER / "boot.sh", FOLDER / "seen.sh"):
+                shutil.copy(file, inputs)
+            shutil.copy(package, inputs / "bulkmm-dkms.deb")
             roots = (debs.root(cache, progress).path, kernel.root.path)
             overlay.run(roots, place, "boot.sh", kernel.release)
-        yield Made(place, kernel, chosen)
+        yield Installation(place, kernel, accelerator)
 
 
 @pytest.mark.parametrize(
     "name", ["after", pytest.param("dracut", marks=pytest.mark.release)]
 )
-def test_persistent_memory_comes_up_with_the_module(made: Made, name: str) -> None:
-    seen = made.boot(name)
-    assert seen["boot"]["disk"]
-    assert seen["boot"]["hits"] == 1
+def test_persistent_memory_comes_up_with_the_module(
+    installation: Installation, name: str
+) -> None:
+    states = installation.boot(name)
+    assert states["boot"]["disk"]
+    assert states["boot"]["hits"] == 1
     if name == "dracut":  # made after /etc/modprobe.d/bulkmm.conf
-        assert "[auto]" in seen["boot"]["clear"]
+        assert "[auto]" in states["boot"]["clear"]
     for label in ("refused", "missing"):
-        assert (seen[label]["disk"], seen[label]["hits"]) == (1, NOT_LOADED)
+        assert (states[label]["disk"], states[label]["hits"]) == (1, NOT_LOADED)
 
 
 @pytest.mark.release
-def test_without_the_package_it_comes_up_alone(made: Made) -> None:
-    seen = made.boot("before")
-    assert (seen["boot"]["disk"], seen["boot"]["hits"]) == (1, NOT_LOADED)
+def test_without_the_package_it_comes_up_alone(installation: Installation) -> None:
+    states = installation.boot("before")
+    assert (states["boot"]["disk"], states["boot"]["hits"]) == (1, NOT_LOADED)

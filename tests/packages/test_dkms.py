@@ -20,9 +20,9 @@ from bulkmm.lab.progress import Progress
 
 pytestmark = pytest.mark.vm
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 SKIPPED = "77"
-BUILT = ["6.1.0", "7.3.0"]
+BUILDABLE = ["6.1.0", "7.3.0"]
 
 
 @pytest.fixture(scope="module", params=["6.1", "6.12"], ids=["Debian 12", "Debian 13"])
@@ -37,7 +37,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Path]:
             place = stack.enter_context(vm.run_directory(lab))
             (place / "in").mkdir()
             shutil.copy(package, place / "in/bulkmm-dkms.deb")
-            shutil.copy(HERE / "dkms.sh", place / "in")
+            shutil.copy(FOLDER / "dkms.sh", place / "in")
             overlay.run([tree.path], place, "dkms.sh", debs.version())
         yield place
 
@@ -48,7 +48,7 @@ def test_every_kernel_installs(place: Path) -> None:
     assert {release: state for release, state, _ in rows} == {
         release: "ii" for release, *_ in rows
     }
-    assert [release for release, _, module in rows if module != "none"] == BUILT
+    assert [release for release, _, module in rows if module != "none"] == BUILDABLE
 
 
 def test_dkms_skips_what_the_build_refuses(place: Path) -> None:

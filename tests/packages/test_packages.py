@@ -24,24 +24,24 @@ NAMES = {
 
 
 @pytest.fixture(scope="module")
-def built() -> dict[str, Path]:
+def packages() -> dict[str, Path]:
     """Return the packages, which lintian has found nothing wrong with."""
     progress = Progress()
     with locked(progress) as cache:
-        made = debs.ensure(cache, progress)
-    return {deb.name.partition("_")[0]: deb for deb in debs.packages(made)}
+        folder = debs.ensure(cache, progress)
+    return {deb.name.partition("_")[0]: deb for deb in debs.packages(folder)}
 
 
-def held(deb: Path, *words: str) -> str:
+def inspect_deb(deb: Path, *words: str) -> str:
     return completed(["dpkg-deb", *words, deb], check=True).stdout
 
 
-def test_there_are_four(built: dict[str, Path]) -> None:
-    assert {deb.name for deb in built.values()} == NAMES
+def test_there_are_four(packages: dict[str, Path]) -> None:
+    assert {deb.name for deb in packages.values()} == NAMES
 
 
-def test_the_source_is_complete_and_without_the_lab(built: dict[str, Path]) -> None:
-    files = held(built["bulkmm-dkms"], "-c")
+def test_the_source_is_complete_and_without_the_lab(packages: dict[str, Path]) -> None:
+    files = inspect_deb(packages["bulkmm-dkms"], "-c")
     top = f"/usr/src/bulkmm-{VERSION}"
     for name in ("dkms.conf", "module/Kbuild", "module/compat/probe.mk", "core/bmm.h"):
         assert f"{top}/{name}\n" in files
@@ -49,14 +49,14 @@ def test_the_source_is_complete_and_without_the_lab(built: dict[str, Path]) -> N
     assert not re.search(r"\.(o|ko|cmd)$", files, re.MULTILINE)
 
 
-def test_what_the_command_needs(built: dict[str, Path]) -> None:
-    said = held(built["bulkmm"], "-f")
-    (depends,) = re.findall(r"^Depends: (.*)$", said, re.MULTILINE)
+def test_what_the_command_needs(packages: dict[str, Path]) -> None:
+    fields = inspect_deb(packages["bulkmm"], "-f")
+    (depends,) = re.findall(r"^Depends: (.*)$", fields, re.MULTILINE)
     assert {word.split()[0] for word in depends.split(", ")} == {
         "python3-rich",
         "python3:any",
     }
-    files = held(built["bulkmm"], "-c")
+    files = inspect_deb(packages["bulkmm"], "-c")
     for name in (
         "bin/bulkmm",
         "share/bash-completion/completions/bulkmm",

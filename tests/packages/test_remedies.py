@@ -14,7 +14,7 @@ from bulkmm.lab.machine import debs, disk, kernels, root, vm
 from bulkmm.lab.paths import PROJECT, locked
 from bulkmm.lab.progress import Progress
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 RESULT = next((PROJECT / "results").glob("*/bench.json"))
 TEXTS = [
     PROJECT / "README.md",
@@ -36,11 +36,11 @@ def test_a_system_python_is_told_packages(series: str) -> None:
             (place / "in").mkdir()
             shutil.copy(package, place / "in/bulkmm.deb")
             shutil.copy(RESULT, place / "in/result.json")
-            shutil.copy(HERE / "results.sh", place / "in")
+            shutil.copy(FOLDER / "results.sh", place / "in")
             overlay.run([tree.path], place, "results.sh")
-        said = (place / "remedy").read_text()
+        message = (place / "remedy").read_text()
         names = " ".join(f"python3-{name}" for name in libraries.RESULTS)
-        assert said == (
+        assert message == (
             f"bulkmm: msgspec is not installed: apt install {names} "
             f"({libraries.OLDER})\n"
         )
@@ -52,6 +52,6 @@ def test_no_text_asks_for_pip_outside_of_an_environment() -> None:
     """Debian's Python refuses that (PEP 668), and nobody publishes bulkmm."""
     for file in TEXTS:
         for line in file.read_text().splitlines():
-            for found in re.finditer(r"(\S*)pip3? install(.*)", line):
-                assert found[1].endswith("/bin/"), (file, line)
-                assert not re.search(r"install \S*bulkmm(\[|$)", found[0]), (file, line)
+            for match in re.finditer(r"(\S*)pip3? install(.*)", line):
+                assert match[1].endswith("/bin/"), (file, line)
+                assert not re.search(r"install \S*bulkmm(\[|$)", match[0]), (file, line)

@@ -25,8 +25,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         ["make", "-C", ROOT, "wheel", f"WHEELS={place}"], check=True, timeout=300
     )
-    (made,) = place.glob("*.whl")
-    return made
+    (path,) = place.glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def command(wheel: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "expected"),
     [
         (("--version",), 0, f"bulkmm {debs.version()}\n"),
         (("doctor", "--json", "--root", "here"), 1, '"kind": "doctor"'),
@@ -61,7 +61,7 @@ def test_what_it_does_alone(
     wheel: Path,
     words: tuple[str, ...],
     code: int,
-    says: str,
+    expected: str,
 ) -> None:
     home = wheel.parent / "here/sys/kernel/bulkmm/memmap"
     home.mkdir(parents=True, exist_ok=True)
@@ -69,9 +69,12 @@ def test_what_it_does_alone(
     (home.parent / "version").write_text("0.1.0\n")
     (home / "mode").write_text("off [on]\n")
     (home / "hook").write_text("0 memmap_init_zone_device: attached\n")
-    done = command(*words)
-    assert (done.returncode, says in done.stdout + done.stderr) == (code, True), done
-    assert done.stderr.count("\n") <= 1
+    result = command(*words)
+    assert (result.returncode, expected in result.stdout + result.stderr) == (
+        code,
+        True,
+    ), result
+    assert result.stderr.count("\n") <= 1
 
 
 def test_its_instructions_install_what_results_need(
@@ -79,9 +82,9 @@ def test_its_instructions_install_what_results_need(
 ) -> None:
     """Followed as they are printed."""
     for _ in libraries.GROUPS:
-        done = command("show", RESULT)
-        if not done.returncode:
+        result = command("show", RESULT)
+        if not result.returncode:
             break
-        remedy = done.stderr.partition(" is not installed: ")[2]
+        remedy = result.stderr.partition(" is not installed: ")[2]
         subprocess.run(["sh", "-ec", remedy], check=True, timeout=600)
-    assert "GB/s" in done.stdout
+    assert "GB/s" in result.stdout
