@@ -35,8 +35,8 @@ def alone(pool: Pool) -> Iterator[Path]:
         home.mkdir(parents=True, exist_ok=True)
         lock = (home / "pool.lock").open("w")
     except PermissionError as error:
-        said = f"{error.filename}: {error.strerror}"
-        raise BulkmmError(f"{said}: run it as root") from error
+        reason = f"{error.filename}: {error.strerror}"
+        raise BulkmmError(f"{reason}: run it as root") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,19 +101,19 @@ def grow(
     """
     before = {part: part.persistent() for part in wanted}
     surplus = pool.read("surplus_hugepages")
-    held, had = Reserved(pool.page), 0  # pages more than were free
+    reserved, new_pages = Reserved(pool.page), 0  # pages more than were free
     with undisturbed() as interruptible:
         try:
-            with _overcommitted(pool, wanted, note) as spare, held, interruptible():
+            with _overcommitted(pool, wanted, note) as spare, reserved, interruptible():
                 if spare is not None:
                     first = [Share(spare)] if spare else []
                     for shares in (first, _shares(wanted, jobs)):
-                        for pages in held.take(shares):
-                            had = max(pages - spare, 0)
-                            progress(had)
+                        for pages in reserved.take(shares):
+                            new_pages = max(pages - spare, 0)
+                            progress(new_pages)
                 # 6.1 would add what is surplus on other nodes: none of ours first
-                if (made := pool.read("surplus_hugepages") - surplus) > 0:
-                    pool.set_persistent(pool.persistent() + made)
+                if (new_surplus := pool.read("surplus_hugepages") - surplus) > 0:
+                    pool.set_persistent(pool.persistent() + new_surplus)
                 for part, pages in wanted.items():
                     part.set_persistent(before[part] + pages)
                 if make_up:
@@ -125,12 +125,12 @@ def grow(
                 with suppress(OSError):  # its memory may have gone
                     part.set_persistent(pages)
             if isinstance(error, KeyboardInterrupt):
-                said = f"interrupted with {had} of {sum(wanted.values())} pages"
-                raise InterruptedWorkError(f"{said}: the pool is as it was") from error
+                text = f"interrupted with {new_pages} of {sum(wanted.values())} pages"
+                raise InterruptedWorkError(f"{text}: the pool is as it was") from error
             raise
-    got = {part: part.persistent() - before[part] for part in wanted}
+    gains = {part: part.persistent() - before[part] for part in wanted}
     return [
-        NodeChange(part.node, pages, got[part], _why(part, pages - got[part]))
+        NodeChange(part.node, pages, gains[part], _why(part, pages - gains[part]))
         for part, pages in wanted.items()
     ]
 
@@ -188,12 +188,12 @@ def _overcommitted(
 
 def _shares(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
     """Yield even shares for each node's processes, on its CPUs if it has any."""
-    here = os.sched_getaffinity(0)
+    affinity = os.sched_getaffinity(0)
     for part, pages in wanted.items():
-        there = sorted(cpus(part.root, part.node) & here)
-        count = min(jobs or len(there) or len(here), pages)
+        node_cpus = sorted(cpus(part.root, part.node) & affinity)
+        count = min(jobs or len(node_cpus) or len(affinity), pages)
         for index in range(count):
-            yield Share(pages // count + (index < pages % count), part.node, there)
+            yield Share(pages // count + (index < pages % count), part.node, node_cpus)
 
 
 def _why(part: Pool, missing: int) -> str:

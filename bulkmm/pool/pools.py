@@ -14,13 +14,13 @@ from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.size import KIB
 
-KNOWN = "/sys/kernel/bulkmm/prezero/known"
+KNOWN_PAGES = "/sys/kernel/bulkmm/prezero/known"
 SIZES, NODES = "/sys/kernel/mm/hugepages", "/sys/devices/system/node"
 SIZE = re.compile(r"hugepages-(\d+)kB")
 NODE = re.compile(r"node(\d+)")
 CPUSET = re.compile(r"^Mems_allowed_list:\s*(\S+)", re.MULTILINE)
 TOTAL = "nr_hugepages"
-ALL = -1  # nodes, as the kernel has it (NUMA_NO_NODE)
+ALL_NODES = -1  # as the kernel has it (NUMA_NO_NODE)
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Pool:
 
     root: Root
     page: int
-    node: int = ALL
+    node: int = ALL_NODES
 
     def file(self, name: str) -> str:
         """Return the path of one of its files."""
-        whole = self.node == ALL or not has_nodes(self.root)
+        whole = self.node == ALL_NODES or not has_nodes(self.root)
         home = SIZES if whole else f"{NODES}/node{self.node}/hugepages"
         return f"{home}/hugepages-{self.page // KIB}kB/{name}"
 
@@ -94,9 +94,11 @@ class Pool:
         """Return the parts of the nodes that have memory, or of one if it has any."""
         wanted = nodes(self.root) if node is None else [node]
         # sysfs has a pool of every node (hugetlb_register_all_nodes(), mm/hugetlb.c)
-        here = [one for one in wanted if meminfo(self.root, one, "MemTotal")]
-        every = [replace(self, node=one) for one in here]
-        return [one for one in every if self.root.read(one.file(TOTAL)) is not None]
+        memory_nodes = [
+            number for number in wanted if meminfo(self.root, number, "MemTotal")
+        ]
+        parts = [replace(self, node=number) for number in memory_nodes]
+        return [part for part in parts if self.root.read(part.file(TOTAL)) is not None]
 
     def free(self) -> int:
         """Return the pages that are not used; some may be reserved."""
@@ -116,7 +118,7 @@ class Pool:
         # for a node 6.1 takes what is surplus on others for pages that stay, and adds
         # as many (set_max_huge_pages(), mm/hugetlb.c)
         surplus = "surplus_hugepages"
-        elsewhere = replace(self, node=ALL).read(surplus) - self.read(surplus)
+        elsewhere = replace(self, node=ALL_NODES).read(surplus) - self.read(surplus)
         if elsewhere > 0 and self.persistent() == pages + elsewhere:
             self.write(TOTAL, max(pages - elsewhere, 0))
 
@@ -126,9 +128,9 @@ class Pool:
         What somebody took and did not have cleared (UFFDIO_COPY, migration, fork) is
         among the known pages until it comes back, and so is a page that broke.
         """
-        if self.node == ALL:
+        if self.node == ALL_NODES:
             return sum(part.zeroed() for part in self.parts())
-        all_known = known(self.root).get((self.page, self.node), 0)
+        all_known = read_known_pages(self.root).get((self.page, self.node), 0)
         return min(all_known, self.free())
 
     def uncleared(self) -> int:
@@ -172,13 +174,13 @@ def sizes(root: Root) -> list[int]:
     return sorted(kib * KIB for kib in _numbers(SIZE, root.names(SIZES)))
 
 
-def known(root: Root) -> dict[tuple[int, int], int]:
+def read_known_pages(root: Root) -> dict[tuple[int, int], int]:
     """Return the pages of which path prezero has a bit, by page size and node."""
-    found = {}
-    for line in root.lines(KNOWN):
+    known_pages = {}
+    for line in root.lines(KNOWN_PAGES):
         kib, node, pages = map(int, line.split())
-        found[kib * KIB, node] = pages
-    return found
+        known_pages[kib * KIB, node] = pages
+    return known_pages
 
 
 def cpus(root: Root, node: int) -> set[int]:
@@ -188,23 +190,23 @@ def cpus(root: Root, node: int) -> set[int]:
 
 def outside_cpuset(root: Root, node: int) -> bool:
     """Return whether this process's cpuset lacks a node."""
-    found = CPUSET.search(root.read("/proc/self/status") or "")
-    return found is not None and node not in parse_list(found[1])
+    match = CPUSET.search(root.read("/proc/self/status") or "")
+    return match is not None and node not in parse_list(match[1])
 
 
 def parse_list(text: str) -> set[int]:
     """Return the numbers of a list such as 0-3,8."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
     for name in names:
-        if found := pattern.fullmatch(name):
-            yield int(found[1])
+        if match := pattern.fullmatch(name):
+            yield int(match[1])
 
 
 def meminfo(root: Root, node: int, *names: str) -> int:
@@ -212,8 +214,8 @@ def meminfo(root: Root, node: int, *names: str) -> int:
     file = f"{NODES}/node{node}/meminfo" if has_nodes(root) else "/proc/meminfo"
     # a node's lines begin with "Node N"
     lines = [line.split()[-3:] for line in root.lines(file)]
-    counted = [f"{name}:" for name in names]
-    return sum(int(line[1]) for line in lines if line and line[0] in counted) * KIB
+    labels = [f"{name}:" for name in names]
+    return sum(int(line[1]) for line in lines if line and line[0] in labels) * KIB
 
 
 def compact(root: Root, node: int) -> None:

@@ -53,7 +53,7 @@ class Reserved:
 
     page: int
     kids: list[int] = field(default_factory=list)
-    held: int = 0  # pages, all processes together
+    pages: int = 0  # all processes together
 
     def __enter__(self) -> Self:
         """Have none yet."""
@@ -61,21 +61,22 @@ class Reserved:
 
     def take(self, shares: Iterable[Share]) -> Iterator[int]:
         """Reserve, each share in a process of its own; yield the pages so far."""
-        told, tell = os.pipe()  # of all: it ends when the last process has closed it
-        with FileIO(told) as reports:
-            with FileIO(tell, "w"):
+        # of all: it ends when the last process has closed it
+        read_fd, write_fd = os.pipe()
+        with FileIO(read_fd) as reports:
+            with FileIO(write_fd, "w"):
                 for share in shares:
-                    self._start(share, tell)
-            while said := reports.read(4096):
-                self.held += sum(said)
-                yield self.held
+                    self._start(share, write_fd)
+            while counts := reports.read(4096):
+                self.pages += sum(counts)
+                yield self.pages
 
-    def _start(self, share: Share, tell: int) -> None:
+    def _start(self, share: Share, report_fd: int) -> None:
         parent = os.getpid()
         with undisturbed():  # in the process, to its end: the parent decides
             if not (kid := os.fork()):
                 try:
-                    _hold(share, self.page, tell, parent)
+                    _hold(share, self.page, report_fd, parent)
                 finally:
                     os._exit(1)
             self.kids.append(kid)
@@ -87,7 +88,7 @@ class Reserved:
             os.waitpid(kid, 0)
 
 
-def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
+def _hold(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
     """In a process of its own: reserve a share, report each portion, wait."""
     end_with_parent()
     if os.getppid() != parent:
@@ -97,21 +98,21 @@ def _hold(share: Share, page: int, tell: int, parent: int) -> NoReturn:
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     how = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | HUGETLB
     how |= (page.bit_length() - 1) << LOG_OF_HUGE
-    held, left = [], share.pages
+    mappings, remaining = [], share.pages
     step = min(max(PORTION // page, 1), 255)  # a report is a byte
-    while left:
-        count = min(step, left)
+    while remaining:
+        count = min(step, remaining)
         try:
             with _bound(share.node, count * page):
-                held.append(mmap.mmap(-1, count * page, flags=how))
+                mappings.append(mmap.mmap(-1, count * page, flags=how))
         except OSError:
             if count == 1:
                 break
             step = count // 2
             continue
-        left -= count
-        os.write(tell, bytes([count]))
-    os.close(tell)
+        remaining -= count
+        os.write(report_fd, bytes([count]))
+    os.close(report_fd)
     while True:
         signal.pause()
 
@@ -122,10 +123,10 @@ def _bound(node: int | None, size: int) -> Iterator[None]:
     if node is None:
         yield
         return
-    kept = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
+    min_free_kib = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
     root = Root(Path("/"))
-    had = meminfo(root, node, *AVAILABLE)
-    if had < size + max(MARGIN, 2 * KIB * int(kept)):
+    available = meminfo(root, node, *AVAILABLE)
+    if available < size + max(MARGIN, 2 * KIB * int(min_free_kib)):
         raise OSError(errno.ENOMEM, "the rest of the node is its margin")
     if not has_nodes(root):  # nor has the kernel memory policies
         yield

@@ -28,7 +28,7 @@ from bulkmm.pool.pools import (
 )
 
 LARGEST = "1024T"
-ALL = 100  # percent
+MAX_PERCENT = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,26 +70,26 @@ class PoolZeroed(Record):
 def show(args: argparse.Namespace) -> int:
     """Print all pools."""
     root = Root.given(args.root)
-    found = [Pool(root, page).record() for page in sizes(root)]
-    if not found:
+    pools = [Pool(root, page).record() for page in sizes(root)]
+    if not pools:
         raise BulkmmError("this kernel has no pools of huge pages (hugetlb)")
     if args.json:
-        print(Pools(pools=found).json())
+        print(Pools(pools=pools).json())
     else:
-        _table(found)
+        _table(pools)
     return Exit.OK
 
 
-def _table(found: list[PoolRecord]) -> None:
+def _table(pools: list[PoolRecord]) -> None:
     from bulkmm.sheet import Sheet
 
     numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed ≤")
     rows: list[tuple[str, ...]] = []
-    for one in found:
-        whole = (one.pages, one.free, one.reserved, one.surplus, one.overcommit)
-        zeroed = sum(part.zeroed for part in one.nodes)
-        rows.append((size.named(one.page_bytes), "all", *map(str, (*whole, zeroed))))
-        for part in one.nodes:
+    for pool in pools:
+        whole = (pool.pages, pool.free, pool.reserved, pool.surplus, pool.overcommit)
+        zeroed = sum(part.zeroed for part in pool.nodes)
+        rows.append((size.named(pool.page_bytes), "all", *map(str, (*whole, zeroed))))
+        for part in pool.nodes:
             counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
             node, pages, free, surplus, zero = map(str, counts)
             rows.append(("", node, pages, free, "", surplus, "", zero))
@@ -103,9 +103,9 @@ def grow(args: argparse.Namespace) -> int:
     if sum(wanted.values()) < pages:
         total = sum(wanted.values()) * pool.page
         nodes_can = "the nodes" if args.node is None else f"node {args.node}"
-        asked = f"--size {args.size}: {pages * pool.page // size.MIB} MiB"
+        request = f"--size {args.size}: {pages * pool.page // size.MIB} MiB"
         limit = f"{total // size.MIB} MiB at most"
-        raise UsageError(f"{asked}; {nodes_can} can give {limit}")
+        raise UsageError(f"{request}; {nodes_can} can give {limit}")
 
     def grown(note: Path) -> list[NodeChange]:
         for part in wanted if args.compact else ():
@@ -134,19 +134,19 @@ def shrink(args: argparse.Namespace) -> int:
                 part.set_persistent(before[part] - count)
         changes = []
         for part, count in wanted.items():
-            done = before[part] - part.persistent()
-            why = "others changed the pool meanwhile" if done != count else ""
-            changes.append(NodeChange(part.node, -count, -done, why))
+            reduction = before[part] - part.persistent()
+            why = "others changed the pool meanwhile" if reduction != count else ""
+            changes.append(NodeChange(part.node, -count, -reduction, why))
         return changes
 
     return _change(args, pool, {part: -pages for part, pages in wanted.items()}, shrunk)
 
 
-def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, said: str) -> None:
+def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) -> None:
     spare = pool.spare()
     if pages > spare:
         raise BulkmmError(
-            f"--size {said} is {pages} pages of "
+            f"--size {size_text} is {pages} pages of "
             f"{size.named(pool.page)}: {spare} are neither used nor reserved"
         )
     for part, count in wanted.items():
@@ -169,25 +169,25 @@ def _change(
     else:
         with growing.alone(pool) as note:
             changes = change(note)
-    said = [_line(one, pool.page, dry=args.dry_run) for one in changes]
+    lines = [_line(node_change, pool.page, dry=args.dry_run) for node_change in changes]
     PoolChange(
         dry_run=args.dry_run,
         seconds=time.monotonic() - began,
         page_bytes=pool.page,
         nodes=changes,
         pool=pool.record(),
-    ).tell(said, as_json=args.json)
+    ).tell(lines, as_json=args.json)
     # what a node lacks, others may have given
-    whole = sum(one.done for one in changes) == sum(wanted.values())
+    whole = sum(node_change.done for node_change in changes) == sum(wanted.values())
     return Exit.OK if whole or args.dry_run else Exit.VERDICT
 
 
-def _line(one: NodeChange, page: int, *, dry: bool) -> str:
-    said = f"pages of {size.named(page)}"
+def _line(change: NodeChange, page: int, *, dry: bool) -> str:
+    unit = f"pages of {size.named(page)}"
     if dry:
-        return f"node {one.node}: would change by {one.wanted:+} {said}"
-    less = f", {one.wanted:+} were asked for: {one.why}" if one.why else ""
-    return f"node {one.node}: {one.done:+} {said}{less}"
+        return f"node {change.node}: would change by {change.wanted:+} {unit}"
+    less = f", {change.wanted:+} were asked for: {change.why}" if change.why else ""
+    return f"node {change.node}: {change.done:+} {unit}{less}"
 
 
 def zero(args: argparse.Namespace) -> int:
@@ -197,16 +197,16 @@ def zero(args: argparse.Namespace) -> int:
     if args.node is not None:
         _check_node(root, args.node)
     margin = _margin(args.margin)
-    zeroing.check(root)
+    zeroing.need_prezero(root)
     parts = [part for page in pages for part in Pool(root, page).parts(args.node)]
     work = zeroing.Zeroer(parts, margin, args.watch)
-    before, began = zeroing.counted(root), time.monotonic()
+    before, began = zeroing.count_zeroed(root), time.monotonic()
     try:
         with bar.shown("free pages that are zero") as show:
             work.run(args.threads, show)
     except KeyboardInterrupt as error:
-        done = zeroing.counted(root) - before
-        after = f"interrupted after {done} pages, which are known to be zero"
+        zeroed_pages = zeroing.count_zeroed(root) - before
+        after = f"interrupted after {zeroed_pages} pages, which are known to be zero"
         raise InterruptedWorkError(after) from error
     nodes = [
         NodeZeroed(
@@ -215,13 +215,13 @@ def zero(args: argparse.Namespace) -> int:
         for part in parts
     ]
     seconds = time.monotonic() - began
-    done = zeroing.counted(root) - before
-    said = [f"{done} pages zeroed in {seconds:.1f} s"]
-    said += [_state(root, node, margin) for node in nodes if node.free]
-    record = PoolZeroed(seconds=seconds, zeroed_pages=done, nodes=nodes)
-    record.tell(said, as_json=args.json)
-    left = any(node.free and not node.tried_all for node in nodes)
-    return Exit.VERDICT if left else Exit.OK
+    zeroed_pages = zeroing.count_zeroed(root) - before
+    lines = [f"{zeroed_pages} pages zeroed in {seconds:.1f} s"]
+    lines += [_state(root, node, margin) for node in nodes if node.free]
+    record = PoolZeroed(seconds=seconds, zeroed_pages=zeroed_pages, nodes=nodes)
+    record.tell(lines, as_json=args.json)
+    incomplete = any(node.free and not node.tried_all for node in nodes)
+    return Exit.VERDICT if incomplete else Exit.OK
 
 
 def _state(root: Root, node: NodeZeroed, margin: float) -> str:
@@ -242,7 +242,7 @@ def _why_left(root: Root, node: NodeZeroed, margin: float) -> str:
     if part.read("surplus_hugepages"):
         return "the node has surplus pages: what is freed there leaves the pool"
     spare = node.free - pool.read("resv_hugepages")
-    if 0 < spare <= zeroing.kept(part, margin):
+    if 0 < spare <= zeroing.count_margin(part, margin):
         return "the margin keeps them free"
     return "others need them, or they are broken or going offline"
 
@@ -250,25 +250,25 @@ def _why_left(root: Root, node: NodeZeroed, margin: float) -> str:
 def _margin(text: str) -> float:
     """Return a share given as in 10%."""
     number = text.removesuffix("%")
-    if not number.isdecimal() or int(number) > ALL:
+    if not number.isdecimal() or int(number) > MAX_PERCENT:
         raise UsageError(f"--margin {text}: give a percentage, 0% to 100%")
-    return int(number) / ALL
+    return int(number) / MAX_PERCENT
 
 
 def _page(root: Root, text: str) -> int:
     """Return a page size that there are pools of."""
     page = size.parse_bytes(text, LARGEST)
-    known = sizes(root)
-    if page not in known:
-        said = ", ".join(map(size.named, known)) or "none"
-        raise UsageError(f"--page {text}: the kernel has pools of {said}")
+    page_sizes = sizes(root)
+    if page not in page_sizes:
+        names = ", ".join(map(size.named, page_sizes)) or "none"
+        raise UsageError(f"--page {text}: the kernel has pools of {names}")
     return page
 
 
 def _check_node(root: Root, node: int) -> None:
     if node not in nodes(root):
-        said = ", ".join(map(str, nodes(root)))
-        raise UsageError(f"--node {node}: there are nodes {said}")
+        numbers = ", ".join(map(str, nodes(root)))
+        raise UsageError(f"--node {node}: there are nodes {numbers}")
 
 
 def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
@@ -277,8 +277,8 @@ def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
     pool = Pool(root, _page(root, args.page))
     wanted = size.parse_bytes(args.size, LARGEST)
     if not wanted or wanted % pool.page:
-        said = size.named(pool.page)
-        raise UsageError(f"--size {args.size} is not a multiple of {said}")
+        unit = size.named(pool.page)
+        raise UsageError(f"--size {args.size} is not a multiple of {unit}")
     if args.node is not None:
         _check_node(root, args.node)
         if not pool.parts(args.node):

@@ -25,9 +25,9 @@ def even_shares(pages: int, rooms: Mapping[T, int]) -> dict[T, int]:
     """Return even shares; what has no room for its share leaves it to the others."""
     shares = dict.fromkeys(rooms, 0)
     # the smallest rooms first; of equal ones, the first node gets what is left over
-    order = sorted(enumerate(rooms), key=lambda each: (rooms[each[1]], -each[0]))
-    for taken, (_, part) in enumerate(order):
-        shares[part] = min(pages // (len(rooms) - taken), rooms[part])
+    order = sorted(enumerate(rooms), key=lambda entry: (rooms[entry[1]], -entry[0]))
+    for index, (_, part) in enumerate(order):
+        shares[part] = min(pages // (len(rooms) - index), rooms[part])
         pages -= shares[part]
     return shares
 
@@ -37,14 +37,14 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
 
     First where memory is available, then where some may become so.
     """
-    every = [part for part in _parts(pool, node) if not _outside(part)]
-    if not every:
+    cpuset_parts = [part for part in _parts(pool, node) if not _outside(part)]
+    if not cpuset_parts:
         where = "every node" if node is None else f"node {node}"
         raise BulkmmError(
             f"{where} is outside of this command's cpuset: the kernel takes no pages "
             f"of {named(pool.page)} there; run it in a cpuset that has the node"
         )
-    parts = [part for part in every if not _only_movable(part)]
+    parts = [part for part in cpuset_parts if not _only_movable(part)]
     if not parts:
         where = "all memory" if node is None else f"node {node}: all its memory"
         has_sysctl = pool.root.read(MOVABLE) is not None

@@ -36,7 +36,7 @@ TICK = 0.5  # seconds between two looks at a pool
 KNOWN_IN_A_ROW = 8
 ROUND = 1200  # ticks in which a watch tries every free page once
 SHARE = 10  # a thread that shares its CPU takes this part of it
-DONE, BUSY = errno.EEXIST, errno.EAGAIN  # these are known; others need them
+ALREADY_KNOWN, BUSY = errno.EEXIST, errno.EAGAIN  # these are known; others need them
 PASSES = {
     errno.EACCES: "only root may zero pages: run it as root",
     errno.ENOMEM: "the kernel has no memory for its bitmap",
@@ -47,20 +47,20 @@ PASSES = {
 }
 
 
-def counted(root: Root) -> int:
+def count_zeroed(root: Root) -> int:
     """Return how many pages have been zeroed since the module was loaded."""
-    found = re.search(
+    match = re.search(
         r"^zeroed (\d+)", root.read(f"{PREZERO}/stats") or "", re.MULTILINE
     )
-    return int(found[1]) if found else 0
+    return int(match[1]) if match else 0
 
 
-def kept(part: Pool, margin: float) -> int:
+def count_margin(part: Pool, margin: float) -> int:
     """Return how many pages of a node a margin keeps free."""
     return ceil(part.read(TOTAL) * margin)
 
 
-def check(root: Root) -> None:
+def need_prezero(root: Root) -> None:
     """Raise unless zeroing would be of any use."""
     if chosen(root, f"{PREZERO}/mode") != "on":
         raise BulkmmError(
@@ -87,12 +87,12 @@ class Zeroer:
         usual = os.sched_getaffinity(0)
         with ThreadPoolExecutor(threads) as pool:
             try:
-                left = {pool.submit(self._thread, usual) for _ in range(threads)}
-                while left:
+                pending = {pool.submit(self._thread, usual) for _ in range(threads)}
+                while pending:
                     zeroed = sum(part.zeroed() for part in self.parts)
                     progress(zeroed, sum(part.free() for part in self.parts))
-                    done, left = wait(left, TICK / 5, FIRST_COMPLETED)
-                    for future in done:
+                    completed, pending = wait(pending, TICK / 5, FIRST_COMPLETED)
+                    for future in completed:
                         future.result()
             finally:
                 self.stop.set()
@@ -102,9 +102,9 @@ class Zeroer:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while True:
             for part in self.parts:
-                here = cpus(part.root, part.node) & usual
+                node_cpus = cpus(part.root, part.node) & usual
                 with suppress(OSError):  # CPUs may have gone
-                    os.sched_setaffinity(0, here or usual)
+                    os.sched_setaffinity(0, node_cpus or usual)
                 self._zero(part)
             if not self.watch or self.stop.wait(TICK):
                 return
@@ -125,21 +125,21 @@ class Zeroer:
             self._rest(time.monotonic() - wall, time.thread_time() - cpu)
             if code == BUSY:
                 return
-            passed = passed + 1 if code == DONE else 0
+            passed = passed + 1 if code == ALREADY_KNOWN else 0
         if passed:
             self.tried_all.add(part)
 
     def _write(self, part: Pool) -> int:
         """Have a portion zeroed; return 0, or why none was."""
         kib, count = part.page // KIB, _portion(part)
-        floor = kept(part, self.margin)
+        floor = count_margin(part, self.margin)
         try:
             part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {floor}")
         except OSError as error:
             code = error.errno or 0
             if code == errno.EINVAL and not part.free():
                 return BUSY  # the node's memory has gone offline meanwhile
-            if code not in {DONE, BUSY}:
+            if code not in {ALREADY_KNOWN, BUSY}:
                 reason = f"{error.filename or PREZERO}: {error.strerror}"
                 raise BulkmmError(PASSES.get(code, reason)) from error
             return code

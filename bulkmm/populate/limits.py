@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import ALL, TOTAL, Pool, meminfo, sizes
+from bulkmm.pool.pools import ALL_NODES, TOTAL, Pool, meminfo, sizes
 from bulkmm.size import GIB, KIB, MIB, PAGE
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -72,7 +72,7 @@ def memory(root: Root, node: int | None = None) -> Iterator[Limit]:
     yield NONE
     if "MemTotal" in free:  # what is available is an estimate
         whole = int(free["MemTotal"]) * KIB
-        yield Limit("the machine", whole - _pools(root, ALL) + swap)
+        yield Limit("the machine", whole - _pools(root, ALL_NODES) + swap)
     if node is not None and (there := meminfo(root, node, "MemTotal")):
         yield Limit(f"node {node}", there - _pools(root, node) + swap)
     for group in _groups(root, "memory"):
