@@ -10,7 +10,7 @@ from pathlib import Path
 from bulkmm.ending import undisturbed
 from bulkmm.errors import BulkmmError
 
-BUILT = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
+BUILT_LIBRARY = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
 SONAME = "libbulkmm.so.0"
 ON_NODE = 1
 LINE = 512  # bytes of an error
@@ -54,8 +54,8 @@ class Report(ctypes.Structure):
 
 
 def _load() -> ctypes.CDLL:
-    named = os.environ.get("BULKMM_LIBRARY")
-    path = named or (str(BUILT) if BUILT.exists() else SONAME)
+    override = os.environ.get("BULKMM_LIBRARY")
+    path = override or (str(BUILT_LIBRARY) if BUILT_LIBRARY.exists() else SONAME)
     try:
         library = ctypes.CDLL(path)
         library.bmm_populate.argtypes = (
@@ -70,7 +70,7 @@ def _load() -> ctypes.CDLL:
             ctypes.c_size_t,
         )
     except (OSError, AttributeError) as error:
-        hint = "BULKMM_LIBRARY names none" if named else "make build, or libbulkmm0"
+        hint = "BULKMM_LIBRARY names none" if override else "make build, or libbulkmm0"
         raise BulkmmError(f"libbulkmm was not found ({hint}): {error}") from error
     return library
 
@@ -90,10 +90,10 @@ def populate(
     library = _load()
     raised: list[BaseException] = []
 
-    def told(_context: object, done: int, _length: int) -> int:
+    def report_progress(_context: object, nbytes: int, _length: int) -> int:
         try:
             with interruptible():
-                progress(done)
+                progress(nbytes)
         except BaseException as error:  # noqa: BLE001 - not through C
             raised.append(error)
         return len(raised)
@@ -103,7 +103,7 @@ def populate(
         flags=0 if node is None else ON_NODE,
         threads=threads,
         node=node or 0,
-        progress=_Progress(told),
+        progress=_Progress(report_progress),
     )
     report = Report(size=ctypes.sizeof(Report))
     # no view that is kept: it would keep the mapping open

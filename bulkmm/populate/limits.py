@@ -40,10 +40,10 @@ class Limit:
     """A limit, and the bytes that it leaves."""
 
     name: str
-    left: int
+    room: int
 
 
-NONE = Limit("no limit", NO_LIMIT)
+UNLIMITED = Limit("no limit", NO_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -59,27 +59,27 @@ class Group:
         text = self.root.read(f"{self.path}/{name}")
         return NO_LIMIT if text == "max" else int(text) if text else None
 
-    def left(self, limit_name: str, used_name: str) -> int:
+    def read_room(self, limit_name: str, used_name: str) -> int:
         """Return what a limit leaves."""
         limit = self.number(limit_name)
         return NO_LIMIT if limit is None else limit - (self.number(used_name) or 0)
 
 
-def memory(root: Root, node: int | None = None) -> Iterator[Limit]:
+def list_memory_limits(root: Root, node: int | None = None) -> Iterator[Limit]:
     """Give the limits on memory, of any node or of one."""
     free = dict(re.findall(r"(\w+): +(\d+) kB", root.read("/proc/meminfo") or ""))
     swap = int(free.get("SwapFree", 0)) * KIB
-    yield NONE
+    yield UNLIMITED
     if "MemTotal" in free:  # what is available is an estimate
         whole = int(free["MemTotal"]) * KIB
         yield Limit("the machine", whole - _pools(root, ALL_NODES) + swap)
-    if node is not None and (there := meminfo(root, node, "MemTotal")):
-        yield Limit(f"node {node}", there - _pools(root, node) + swap)
+    if node is not None and (node_total := meminfo(root, node, "MemTotal")):
+        yield Limit(f"node {node}", node_total - _pools(root, node) + swap)
     for group in _groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
         caches = _reclaimable(group, prefix)
-        room = group.left(limit, used) + caches
-        swapped = group.left(*SWAP[group.version])
+        room = group.read_room(limit, used) + caches
+        swapped = group.read_room(*SWAP[group.version])
         if group.version == 1:  # of memory and swap together
             room = min(room + swap, swapped + caches)
         else:
@@ -87,20 +87,22 @@ def memory(root: Root, node: int | None = None) -> Iterator[Limit]:
         yield Limit(f"{group.path}/{limit}", room)
 
 
-def hugetlb(root: Root, page: int, *, reserved: bool = False) -> Iterator[Limit]:
+def list_hugetlb_limits(
+    root: Root, page: int, *, reserved: bool = False
+) -> Iterator[Limit]:
     """Give the limits on huge pages of a size, which may be reserved already."""
-    yield NONE
+    yield UNLIMITED
     unit, name = next(
         (unit, name)
         for unit, name in ((GIB, "GB"), (MIB, "MB"), (KIB, "KB"))
         if page >= unit
     )
     for group in _groups(root, "hugetlb"):
-        taken, reservations = HUGETLB[group.version]
-        for limit, used in (taken,) if reserved else (taken, reservations):
+        usage, reservations = HUGETLB[group.version]
+        for limit, used in (usage,) if reserved else (usage, reservations):
             file = f"hugetlb.{page // unit}{name}.{limit}"
-            left = group.left(file, f"hugetlb.{page // unit}{name}.{used}")
-            yield Limit(f"{group.path}/{file}", left)
+            room = group.read_room(file, f"hugetlb.{page // unit}{name}.{used}")
+            yield Limit(f"{group.path}/{file}", room)
 
 
 def _pools(root: Root, node: int) -> int:
@@ -112,8 +114,8 @@ def _reclaimable(group: Group, prefix: str) -> int:
     """Return the bytes of caches; pages of tmpfs are not in these lists."""
     stat = group.root.read(f"{group.path}/memory.stat") or ""
     lists = "active_file|inactive_file|slab_reclaimable"
-    found = re.findall(rf"^{prefix}(?:{lists}) (\d+)$", stat, re.MULTILINE)
-    return sum(map(int, found))
+    cache_sizes = re.findall(rf"^{prefix}(?:{lists}) (\d+)$", stat, re.MULTILINE)
+    return sum(map(int, cache_sizes))
 
 
 def _groups(root: Root, controller: str) -> Iterator[Group]:
@@ -139,7 +141,7 @@ def _groups(root: Root, controller: str) -> Iterator[Group]:
 
 
 def _plain(word: str) -> str:
-    return ESCAPE.sub(lambda found: chr(int(found[1], 8)), word)
+    return ESCAPE.sub(lambda match: chr(int(match[1], 8)), word)
 
 
 def _below(path: str, top: str) -> str:
@@ -160,10 +162,14 @@ def _upwards(mount: str, below: str) -> Iterator[str]:
         yield str(place)
 
 
-def tightest(
+def find_tightest(
     root: Root, page: int, node: int | None = None, *, reserved: bool = False
 ) -> Limit:
     """Return the limit that leaves least for pages of a size, reserved or not."""
     huge = page > PAGE
-    every = hugetlb(root, page, reserved=reserved) if huge else memory(root, node)
-    return min(every, key=lambda one: one.left)
+    candidates = (
+        list_hugetlb_limits(root, page, reserved=reserved)
+        if huge
+        else list_memory_limits(root, node)
+    )
+    return min(candidates, key=lambda limit: limit.room)

@@ -28,8 +28,8 @@ def populate(args: argparse.Namespace) -> int:
     _check(args)
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
-        with target.file(Path(args.words[0]), wanted, args.node) as held:
-            lines = _fill(held, args)
+        with target.open_file(Path(args.words[0]), wanted, args.node) as file:
+            lines = _fill(file, args)
         print(*lines, sep="\n", flush=True)
         return Exit.OK
     if not wanted:
@@ -37,9 +37,9 @@ def populate(args: argparse.Namespace) -> int:
     huge = size.parse_bytes(args.huge, "16G") if args.huge else 0
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
-    with target.memfd(wanted, huge, args.node) as held:
-        print(*_fill(held, args), sep="\n", flush=True)
-        _become(args.words, held.fd)
+    with target.create_memfd(wanted, huge, args.node) as file:
+        print(*_fill(file, args), sep="\n", flush=True)
+        _become(args.words, file.fd)
     return Exit.OK
 
 
@@ -54,30 +54,30 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
 
 
-def _fill(held: Target, args: argparse.Namespace) -> list[str]:
+def _fill(file: Target, args: argparse.Namespace) -> list[str]:
     """Fill it; return what to print."""
-    with held.mapped() as mapping, bar.shown(held.name, BYTES) as show:
+    with file.map_shared() as mapping, bar.shown(file.name, BYTES) as show:
         report, slow = library.populate(
             mapping,
-            lambda so_far: show(so_far, held.size),
+            lambda so_far: show(so_far, file.size),
             threads=args.threads,
             node=args.node,
         )
     if report.error:
-        raise BulkmmError(f"{held.name}: {slow}")
+        raise BulkmmError(f"{file.name}: {slow}")
     nbytes, ns, threads = report.done, report.ns, report.threads
-    said = {
-        "file": held.name,
+    record = {
+        "file": file.name,
         "bytes": nbytes,
-        "page_bytes": held.page,
+        "page_bytes": file.page,
         "threads": threads,
         "ns": ns,
         "slow": slow or None,
     }
     if args.json:
-        return [json.dumps({"schema_version": 1, "populate": said})]
-    done = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
-    lines = [f"{held.name}: {done}, {threads} thread{'s' * (threads != 1)}"]
+        return [json.dumps({"schema_version": 1, "populate": record})]
+    summary = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
+    lines = [f"{file.name}: {summary}, {threads} thread{'s' * (threads != 1)}"]
     return lines + ([f"slow: {slow}"] if slow else [])
 
 
@@ -86,8 +86,8 @@ def _become(words: Sequence[str], fd: int) -> None:
     os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
     place = f"/proc/self/fd/{fd}"
     command = [word.replace("{}", place) for word in words]
-    for one in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
-        signal.signal(one, signal.SIG_DFL)
+    for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        signal.signal(signum, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - what was asked for
     except OSError as error:

@@ -40,7 +40,7 @@ class Target:
     size: int
     page: int  # bytes: page size of its file system
 
-    def mapped(self) -> mmap.mmap:
+    def map_shared(self) -> mmap.mmap:
         """Map it; this reserves huge pages or fails."""
         try:
             return mmap.mmap(self.fd, self.size, flags=mmap.MAP_SHARED)
@@ -63,7 +63,7 @@ def _pool(page: int, size: int) -> str:
 
 
 @contextmanager
-def memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
+def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
     """Make a memfd of a size, with huge pages if ``huge`` is not 0."""
     flags = os.MFD_CLOEXEC
     if huge:
@@ -85,7 +85,7 @@ def memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
 
 
 @contextmanager
-def file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
+def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     """Open a file, made or grown as needed; undo that if the block fails.
 
     A new one gets its name when the block ends, and goes with a process that is killed,
@@ -179,12 +179,12 @@ def _opened(
     if not size or size % page:
         raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
     missing = max(size - before.st_blocks * 512, 0)
-    had = kind == "hugetlbfs" and size <= before.st_size
+    maybe_reserved = kind == "hugetlbfs" and size <= before.st_size
     if kind in MEMORY:
-        _need_limit(str(path), missing, page, node, reserved=had)
-    if not (had and _is_reserved(fd, size)):
+        _need_limit(str(path), missing, page, node, reserved=maybe_reserved)
+    if not (maybe_reserved and _is_reserved(fd, size)):
         _need_room(path, fd, missing)
-        if had:
+        if maybe_reserved:
             _need_limit(str(path), missing, page, node)
     if size > before.st_size:
         _grow(path, fd, before, size, allocate=kind == "tmpfs" and node is None)
@@ -229,10 +229,10 @@ def _need_limit(
     name: str, missing: int, page: int, node: int | None, *, reserved: bool = False
 ) -> None:
     """Raise where the kernel would kill this process, or refuse huge pages."""
-    limit = limits.tightest(Root(Path("/")), page, node, reserved=reserved)
+    limit = limits.find_tightest(Root(Path("/")), page, node, reserved=reserved)
     needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
-    if missing and needed > limit.left:
-        have = max(limit.left, 0) >> 20
+    if missing and needed > limit.room:
+        have = max(limit.room, 0) >> 20
         raise BulkmmError(
             f"{name}: {missing >> 20} MiB more needed, {limit.name} leaves {have} MiB"
         )
@@ -271,12 +271,12 @@ def _allocate(fd: int, at: int, length: int) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _device(path: Path, fd: int, held: os.stat_result, size: int | None) -> Target:
-    number = f"{os.major(held.st_rdev)}:{os.minor(held.st_rdev)}"
-    known = Path(f"/sys/dev/char/{number}")
+def _device(path: Path, fd: int, status: os.stat_result, size: int | None) -> Target:
+    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    sysfs = Path(f"/sys/dev/char/{number}")
     try:
-        whole = int((known / "size").read_text())
-        align = int((known / "align").read_text())
+        whole = int((sysfs / "size").read_text())
+        align = int((sysfs / "align").read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} is a device, but not a DAX device") from error
     size = whole if size is None else size

@@ -33,14 +33,14 @@ MIB = 1 << 20
 def run(
     *words: object, code: int = 0, inside: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    done = completed([*inside, *COMMAND, *words], timeout=60)
-    assert done.returncode == code, done.stdout + done.stderr
+    result = completed([*inside, *COMMAND, *words], timeout=60)
+    assert result.returncode == code, result.stdout + result.stderr
     if code:
-        assert done.stderr.count("\n") == 1, done.stderr
-    return done
+        assert result.stderr.count("\n") == 1, result.stderr
+    return result
 
 
-def held(path: Path) -> int:
+def count_resident(path: Path) -> int:
     """Return the bytes that a file has in memory."""
     return path.stat().st_blocks * 512
 
@@ -54,18 +54,18 @@ def shm() -> Iterator[Path]:
 def test_a_file_is_made_grows_and_keeps_what_it_has(shm: Path) -> None:
     file = shm / "memory"
     run(file, "--size", "8M")
-    assert held(file) == 8 * MIB
+    assert count_resident(file) == 8 * MIB
     with file.open("r+b") as stream:
         stream.write(b"kept")
-    said = json.loads(run(file, "--size", "80M", "--json").stdout)
-    assert said["populate"]["bytes"] == held(file) == 80 * MIB
-    assert said["populate"]["threads"] >= 1
+    report = json.loads(run(file, "--size", "80M", "--json").stdout)
+    assert report["populate"]["bytes"] == count_resident(file) == 80 * MIB
+    assert report["populate"]["threads"] >= 1
     assert file.read_bytes().startswith(b"kept\0")
     for size in (2 * MIB, 80 * MIB):
         os.truncate(file, size)
-    assert held(file) == 2 * MIB
+    assert count_resident(file) == 2 * MIB
     run(file, "--threads", 1, "--node", 0)
-    assert held(file) == 80 * MIB
+    assert count_resident(file) == 80 * MIB
 
 
 def test_a_memfd_is_its_commands(shm: Path) -> None:
@@ -76,10 +76,10 @@ def test_a_memfd_is_its_commands(shm: Path) -> None:
 
 def test_the_command_of_a_memfd_does_not_ignore_what_python_does() -> None:
     words = "grep", "SigIgn", "/proc/self/status"
-    said = run("--memfd", "--size", "1M", "--", *words).stdout
-    ignored = int(said.split("\n")[1].removeprefix("SigIgn:"), 16)
-    for one in (signal.SIGPIPE, signal.SIGXFSZ):
-        assert not ignored >> (one - 1) & 1
+    output = run("--memfd", "--size", "1M", "--", *words).stdout
+    ignored = int(output.split("\n")[1].removeprefix("SigIgn:"), 16)
+    for signum in (signal.SIGPIPE, signal.SIGXFSZ):
+        assert not ignored >> (signum - 1) & 1
 
 
 def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
@@ -89,15 +89,15 @@ def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
     ):
         file = place / "memory"
         run(file, "--size", "64M")
-        assert held(file) == 64 * MIB
+        assert count_resident(file) == 64 * MIB
         free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
         assert int(free.read_text()) == 8
         run("--memfd", "--huge", "2M", "--size", "16M", "--", "true")
-        said = run(file, "--size", "128M", code=3).stderr
-        assert "its pool has 8 pages of 2 MiB to spare; more by bulkmm pool" in said
+        stderr = run(file, "--size", "128M", code=3).stderr
+        assert "its pool has 8 pages of 2 MiB to spare; more by bulkmm pool" in stderr
         assert file.stat().st_size == 64 * MIB
-        said = run(place / "other", "--size", "128M", code=3).stderr
-        assert "its pool has 8 pages" in said
+        stderr = run(place / "other", "--size", "128M", code=3).stderr
+        assert "its pool has 8 pages" in stderr
         assert not (place / "other").exists()
         assert "whole pages of 2097152" in run(file, "--size", "65537K", code=2).stderr
 
@@ -105,12 +105,12 @@ def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
 def test_a_file_system_without_room_is_refused_first(tmp_path: Path) -> None:
     with rootlib.mounted("tmpfs", "size=16m", tmp_path / "m") as place:
         file = place / "memory"
-        said = run(file, "--size", "24M", code=3).stderr
-        assert "24 MiB more needed, its file system has 16 MiB to spare" in said
+        stderr = run(file, "--size", "24M", code=3).stderr
+        assert "24 MiB more needed, its file system has 16 MiB to spare" in stderr
         assert not file.exists()
         run(file, "--size", "8M")
         run(file, "--size", "24M", code=3)
-        assert file.stat().st_size == held(file) == 8 * MIB
+        assert file.stat().st_size == count_resident(file) == 8 * MIB
 
 
 def test_a_mount_of_another_may_have_any_name(
@@ -127,7 +127,7 @@ def test_a_mount_of_another_may_have_any_name(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "message"),
     [
         ((), 2, "one FILE"),
         (("a", "b"), 2, "one FILE"),
@@ -150,18 +150,18 @@ def test_a_mount_of_another_may_have_any_name(
     ],
 )
 def test_what_is_refused(
-    shm: Path, words: tuple[str, ...], code: int, says: str
+    shm: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = run(*(word.replace("PLACE", str(shm)) for word in words), code=code)
-    assert says in done.stderr
+    result = run(*(word.replace("PLACE", str(shm)) for word in words), code=code)
+    assert message in result.stderr
     assert list(shm.iterdir()) == []
 
 
 def test_a_disk_is_refused(tmp_path: Path) -> None:
     if tmp_path.stat().st_dev == Path("/dev/shm").stat().st_dev:  # noqa: S108
         pytest.skip("the test's directory is in memory")
-    said = run(tmp_path / "file", "--size", "1M", code=2).stderr
-    assert "would not stay in memory" in said
+    stderr = run(tmp_path / "file", "--size", "1M", code=2).stderr
+    assert "would not stay in memory" in stderr
     assert not (tmp_path / "file").exists()
 
 
@@ -184,21 +184,21 @@ def test_a_file_has_no_name_before_all_of_it_is_there(
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not taken(place):
+        while not count_used(place):
             assert child.poll() is None
             time.sleep(0.005)
         assert not list(place.iterdir())
         child.send_signal(how)
-        _, said = child.communicate(timeout=30)
+        _, stderr = child.communicate(timeout=30)
         if how == signal.SIGKILL:
             assert child.returncode == -how
         else:
-            assert (child.returncode, said) == (130, "bulkmm: interrupted\n")
+            assert (child.returncode, stderr) == (130, "bulkmm: interrupted\n")
         assert not list(place.iterdir())
-        assert taken(place) == 0
+        assert count_used(place) == 0
 
 
-def taken(place: Path) -> int:
+def count_used(place: Path) -> int:
     """Return the bytes that a file system has given out."""
     room = os.statvfs(place)
     return (room.f_blocks - room.f_bfree) * room.f_frsize
@@ -215,13 +215,13 @@ def test_a_limit_of_memory_is_refused_first(tmp_path: Path) -> None:
         file = place / "memory"
         for words in ([file], ["--memfd"]):
             more = ["--", "true"] * (words == ["--memfd"])
-            said = run(*words, "--size", "256M", *more, code=3, inside=inside).stderr
-            assert "256 MiB more needed, /sys/fs/cgroup/memory/bulkmm-test" in said
-            assert "/memory.limit_in_bytes leaves" in said
+            stderr = run(*words, "--size", "256M", *more, code=3, inside=inside).stderr
+            assert "256 MiB more needed, /sys/fs/cgroup/memory/bulkmm-test" in stderr
+            assert "/memory.limit_in_bytes leaves" in stderr
         assert not file.exists()
         run(file, "--size", "16M", inside=inside)
         run(file, "--size", "256M", inside=inside, code=3)
-        assert file.stat().st_size == held(file) == 16 * MIB
+        assert file.stat().st_size == count_resident(file) == 16 * MIB
 
 
 @pytest.mark.parametrize("before", [0, 16 * MIB])
@@ -240,7 +240,7 @@ def test_what_is_killed_leaves_no_memory_taken(tmp_path: Path, before: int) -> N
             assert [path.stat().st_size for path in place.iterdir()] == (
                 [before] if before else []
             )
-            assert taken(place) == before
+            assert count_used(place) == before
 
 
 @pytest.mark.parametrize("name", ["limit_in_bytes", "rsvd.limit_in_bytes"])
@@ -251,16 +251,16 @@ def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
         rootlib.huge_cgroup(name, 32 * MIB, tmp_path / "groups") as inside,
     ):
         words = (place / "memory", "--size", "64M")
-        said = run(*words, code=3, inside=inside).stderr
-        assert f"/hugetlb.2MB.{name} leaves 32 MiB" in said
+        stderr = run(*words, code=3, inside=inside).stderr
+        assert f"/hugetlb.2MB.{name} leaves 32 MiB" in stderr
         hidden = [*inside, "unshare", "-m", "sh", "-c"]
         hidden += [f'umount {tmp_path / "groups"} && exec "$@"', "sh"]
-        said = run(*words, code=3, inside=hidden).stderr
+        stderr = run(*words, code=3, inside=hidden).stderr
         if name == "limit_in_bytes":  # is met when pages are made
-            assert "the cgroup allows no more" in said
-            assert "33554432 bytes are done" in said
+            assert "the cgroup allows no more" in stderr
+            assert "33554432 bytes are done" in stderr
         else:
-            assert re.search(r"its pool has \d+ pages of 2 MiB to spare\n", said)
+            assert re.search(r"its pool has \d+ pages of 2 MiB to spare\n", stderr)
         assert not (place / "memory").exists()
 
 
@@ -282,14 +282,14 @@ def test_what_is_reserved_for_the_file_is_its_own(
         killed = (
             "import os, sys; from pathlib import Path; "
             "from bulkmm.populate import target; "
-            "file = target.file(Path(sys.argv[1]), 64 << 20, None); "
-            "mapping = file.__enter__().mapped(); os.kill(os.getpid(), 9)"
+            "file = target.open_file(Path(sys.argv[1]), 64 << 20, None); "
+            "mapping = file.__enter__().map_shared(); os.kill(os.getpid(), 9)"
         )
         argv = [*inside, sys.executable, "-c", killed, file]
         assert completed(argv).returncode == -signal.SIGKILL
-        assert (file.stat().st_size, held(file)) == (64 * MIB, 16 * MIB)
+        assert (file.stat().st_size, count_resident(file)) == (64 * MIB, 16 * MIB)
         run(file, "--size", "64M", inside=inside)
-        assert held(file) == 64 * MIB
+        assert count_resident(file) == 64 * MIB
         file.unlink()
 
 
@@ -314,20 +314,20 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     fake.write(f"{home}/hugetlb.1GB.rsvd.current", str(1 << 30))
     root = Root(tmp_path)
     memory = limits.Limit(f"{home}/b/memory.max", 14 * MIB)
-    assert limits.tightest(root, 4096) == memory
+    assert limits.find_tightest(root, 4096) == memory
     fake.write(f"{home}/b/memory.swap.max", "0")
     fake.write(f"{home}/b/memory.swap.current", str(9 * MIB))
     memory = limits.Limit(f"{home}/b/memory.max", 13 * MIB)
-    assert limits.tightest(root, 4096) == memory
+    assert limits.find_tightest(root, 4096) == memory
     huge = limits.Limit(f"{home}/hugetlb.1GB.rsvd.max", 2 << 30)
-    assert limits.tightest(root, 1 << 30) == huge
+    assert limits.find_tightest(root, 1 << 30) == huge
     machine = limits.Limit("the machine", 9002048 << 10)
     for top in ("/a", "/"):
         fake.write("/proc/self/mountinfo", mount.replace(" /a ", f" {top} "))
         fake.write("/proc/self/cgroup", "0::/../elsewhere")
-        assert limits.tightest(root, 4096) == machine
+        assert limits.find_tightest(root, 4096) == machine
     fake.remove("/proc/self/cgroup")
-    assert limits.tightest(root, 4096) == machine
+    assert limits.find_tightest(root, 4096) == machine
 
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
@@ -338,9 +338,9 @@ def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> 
         home = f"/sys/devices/system/node/node{node}"
         fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
     root = Root(tmp_path)
-    assert limits.tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
-    assert limits.tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB)
-    assert limits.tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB)
+    assert limits.find_tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
+    assert limits.find_tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB)
+    assert limits.find_tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB)
 
 
 @pytest.mark.parametrize("size", [None, 3 * MIB])
@@ -349,8 +349,8 @@ def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.file(path, size, None), path.open("ab") as others:
-            others.write(b"more")
+        with target.open_file(path, size, None), path.open("ab") as stream:
+            stream.write(b"more")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -369,12 +369,12 @@ def test_what_others_append_before_it_grows_stays(
     def appended(*words: Any, **more: bool) -> None:
         need_limit(*words, **more)
         os.truncate(path, 4 * MIB)
-        with path.open("ab") as others:
-            others.write(b"more")
+        with path.open("ab") as stream:
+            stream.write(b"more")
 
     monkeypatch.setattr(target, "_need_limit", appended)
-    with target.file(path, 3 * MIB, node) as held:
-        assert held.size == 3 * MIB
+    with target.open_file(path, 3 * MIB, node) as file:
+        assert file.size == 3 * MIB
     assert path.read_bytes()[-4:] == b"more"
 
 
@@ -387,24 +387,24 @@ def test_what_others_allocate_stays_where_nothing_has_grown(
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.file(path, size, None):
+        with target.open_file(path, size, None):
             raise KeyboardInterrupt
 
-    with path.open("r+b") as others:
+    with path.open("r+b") as stream:
         numbers = ctypes.c_int64(0), ctypes.c_int64(length)
-        assert not LIBC.fallocate(others.fileno(), keep_size, *numbers)
+        assert not LIBC.fallocate(stream.fileno(), keep_size, *numbers)
     with pytest.raises((BulkmmError, KeyboardInterrupt)):
         interrupted()
-    assert held(path) == length
+    assert count_resident(path) == length
 
 
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
     inside = ["sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"]
-    said = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
-    assert said == f"bulkmm: {shm}/f: cannot be made 8 MiB long: File too large\n"
+    stderr = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
+    assert stderr == f"bulkmm: {shm}/f: cannot be made 8 MiB long: File too large\n"
     run(shm / "f", "--size", "512K")
     run(shm / "f", "--size", "8M", code=3, inside=inside)
-    assert held(shm / "f") == (shm / "f").stat().st_size == 512 << 10
+    assert count_resident(shm / "f") == (shm / "f").stat().st_size == 512 << 10
 
 
 def test_a_file_of_another_in_a_directory_for_all(
@@ -422,7 +422,7 @@ def test_a_file_of_another_in_a_directory_for_all(
     monkeypatch.setattr(target.os, "open", protected)
     with (
         pytest.raises(BulkmmError, match="denied: another user's, in"),
-        target.file(path, MIB, None),
+        target.open_file(path, MIB, None),
     ):
         pass
 
@@ -430,7 +430,7 @@ def test_a_file_of_another_in_a_directory_for_all(
 def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
     with (
         pytest.raises(BulkmmError, match="File exists"),
-        target.file(shm / "f", MIB, None),
+        target.open_file(shm / "f", MIB, None),
     ):
         (shm / "f").write_text("another")
     assert (shm / "f").read_text() == "another"
@@ -439,7 +439,7 @@ def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
 def test_a_terminal_has_a_bar(shm: Path) -> None:
     """And only a terminal: above, standard error is empty or a line."""
     words = [*COMMAND, shm / "memory", "--size", "600M", "--threads", "1"]
-    code, said = on_terminal(words, stdout=subprocess.DEVNULL)
+    code, output = on_terminal(words, stdout=subprocess.DEVNULL)
     assert code == 0
-    assert b"MiB" in said
-    assert b"/s" in said
+    assert b"MiB" in output
+    assert b"/s" in output
