@@ -6,5 +6,5 @@ from corelib import NATIVE, meson
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _built() -> None:
+def _build_library() -> None:
     meson(NATIVE)

@@ -33,30 +33,30 @@ def test_a_short_run(tmp_path: Path) -> None:
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
     words += ["-o", str(file)]
     # without the lab's QEMU, whose start takes longer than so little memory
-    done = run(*words, BULKMM_CACHE=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    found = Document.read(file)
-    assert found.run["argv"] == ["bench", "populate", *words]
-    assert {r.scenario for r in found.results} == {"populate-64m-4k"}
+    result = run(*words, BULKMM_CACHE=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    output = Document.read(file)
+    assert output.run["argv"] == ["bench", "populate", *words]
+    assert {r.scenario for r in output.results} == {"populate-64m-4k"}
     count = len(os.sched_getaffinity(0))
-    names = {r.variant for r in found.results}
-    ours = {"bulkmm-1", f"bulkmm-{count}", "resident-1", "limit"}
-    assert {"memset", "map-populate", "madvise", "madvise-again", *ours} <= names
-    assert all(len(r.samples) == 3 for r in found.results)
-    pairs = {(r.base, r.variant) for r in found.ratios}
+    names = {r.variant for r in output.results}
+    variants = {"bulkmm-1", f"bulkmm-{count}", "resident-1", "limit"}
+    assert {"memset", "map-populate", "madvise", "madvise-again", *variants} <= names
+    assert all(len(r.samples) == 3 for r in output.results)
+    pairs = {(r.base, r.variant) for r in output.ratios}
     assert ("madvise", "bulkmm-1") in pairs
     assert ("bulkmm-1", "bulkmm-1") not in pairs
-    assert "against madvise" in done.stdout
+    assert "against madvise" in result.stdout
 
 
 def test_a_small_range(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
-    done = run("--size", "4K", "--kind", "memfd", "--processes", "2", "-o", str(file))
-    assert done.returncode == 0, done.stderr
-    found = Document.read(file)
-    pairs = {(r.base, r.variant) for r in found.ratios}
+    result = run("--size", "4K", "--kind", "memfd", "--processes", "2", "-o", str(file))
+    assert result.returncode == 0, result.stderr
+    output = Document.read(file)
+    pairs = {(r.base, r.variant) for r in output.ratios}
     assert {("madvise", "bulkmm-1"), ("resident-madvise", "resident-1")} <= pairs
-    assert {r.bytes for r in found.results} == {4096}
+    assert {r.bytes for r in output.results} == {4096}
 
 
 def test_what_does_not_verify_fails(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
         program.chmod(0o755)
     # QEMU is a real one, whose start varies by some ms on a busy machine
     words = ("--quick", "--size", "1G", "--kind", "memfd", "--processes", "1")
-    done = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
-    assert done.returncode == 1
-    assert "output of bulkmm-1: leaves pages to fault" in done.stderr
+    result = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
+    assert result.returncode == 1
+    assert "output of bulkmm-1: leaves pages to fault" in result.stderr
 
 
 def test_qemu_starts_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_a_start_that_hides_what_populating_takes(
         list(populate._preallocated(["qemu"], "4k", 64 * MIB, 1, "populate-64m-4k"))
 
 
-OURS = "return bmm_populate(m->base, m->len, &options, NULL);"
+POPULATE_CALL = "return bmm_populate(m->base, m->len, &options, NULL);"
 STORES = (
     "limit_write(share->limit, BMM_CLEAR_STREAMING, share->from,\n"
     "\t\t\t    NULL, share->len);"
@@ -109,10 +109,10 @@ STORES = (
 @pytest.mark.parametrize(
     ("way", "call", "instead"),
     [
-        ("bulkmm-1", OURS, "(void)m; (void)options; return 0;"),
-        ("bulkmm-1", OURS, f"m->base[m->len - 7] = 1; {OURS}"),
+        ("bulkmm-1", POPULATE_CALL, "(void)m; (void)options; return 0;"),
+        ("bulkmm-1", POPULATE_CALL, f"m->base[m->len - 7] = 1; {POPULATE_CALL}"),
         ("limit", STORES, ";"),
-        ("bulkmm-1", OURS, OURS),
+        ("bulkmm-1", POPULATE_CALL, POPULATE_CALL),
     ],
 )
 def test_what_is_not_there_or_not_zero_is_seen(
@@ -120,8 +120,8 @@ def test_what_is_not_there_or_not_zero_is_seen(
 ) -> None:
     """The program with a call left out, or a byte written: its verdict says so."""
     program = broken(tmp_path, "populate.c", call, instead)
-    done = completed([program, "s", "4k", 64 * MIB, way], check=True)
-    assert f'"ok": {"true" if call == instead else "false"}' in done.stdout
+    result = completed([program, "s", "4k", 64 * MIB, way], check=True)
+    assert f'"ok": {"true" if call == instead else "false"}' in result.stdout
 
 
 # a run that has pages lent, which writes what it waits for
@@ -163,8 +163,8 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
 ) -> None:
     """Pages of the pool are there already, those of other kinds are not."""
     monkeypatch.setattr(machine, "memory_kib", lambda _field: 0)
-    said = "more free pages of 2M needed: --reserve, or"
-    with pytest.raises(BulkmmError, match=said):
+    message = "more free pages of 2M needed: --reserve, or"
+    with pytest.raises(BulkmmError, match=message):
         populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
     with pytest.raises(BulkmmError, match="not enough memory"):
         populate.run(populate.Job(1 << 50, ("4k", "hugetlb"), 1))
@@ -186,8 +186,8 @@ def test_a_program_that_is_never_ready_is_not_waited_for(
 
 def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = tmp_path / "bmm-bench"
-    for name, said in (("bmm-bench", ""), (populate.PROGRAM, "exec sleep 60")):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
+    for name, body in (("bmm-bench", ""), (populate.PROGRAM, "exec sleep 60")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("BULKMM_BENCH", str(bench))
     monkeypatch.setattr(populate, "LATEST", 0.2)
@@ -230,15 +230,15 @@ def test_a_program_does_not_outlive_its_parent(
         signal_for_long(child)
 
 
-def measured(scenario: str = "populate-1g-thp", **times: int) -> Document:
+def make_result(scenario: str = "populate-1g-thp", **times: int) -> Document:
     """Return a result with these times of its arms, in every process."""
-    named = {name.replace("_", "-"): [[ns]] * 6 for name, ns in times.items()}
-    named[populate.AGAIN] = named[populate.BASE]
-    found: Document = document((populate.WAYS, {scenario: named}))
-    return found
+    samples = {name.replace("_", "-"): [[ns]] * 6 for name, ns in times.items()}
+    samples[populate.AGAIN] = samples[populate.BASE]
+    result: Document = document((populate.WAYS, {scenario: samples}))
+    return result
 
 
-ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
+ONE_THREAD = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
 
 
 @pytest.mark.parametrize(
@@ -257,14 +257,14 @@ ONE = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
     ],
 )
 def test_goals(more: dict[str, int], missed: list[str]) -> None:
-    found = goals.missed(measured(**{**ONE, **more}))
-    assert len(found) == len(missed)
-    for line, says in zip(found, missed, strict=True):
+    lines = goals.missed(make_result(**{**ONE_THREAD, **more}))
+    assert len(lines) == len(missed)
+    for line, phrase in zip(lines, missed, strict=True):
         assert line.startswith("not met: ")
-        assert says in line
+        assert phrase in line
 
 
 def test_private_pages_that_are_there_already_are_the_kernels() -> None:
-    again = {**ONE, "resident_1": 300}
-    assert not goals.missed(measured("populate-1g-4k", **again))
-    assert goals.missed(measured("populate-1g-memfd", **again))
+    again = {**ONE_THREAD, "resident_1": 300}
+    assert not goals.missed(make_result("populate-1g-4k", **again))
+    assert goals.missed(make_result("populate-1g-memfd", **again))

@@ -22,8 +22,8 @@ POOL, BACKING, MEMORY, LIMIT = 7, 8, 10, 18  # of enum bmm_cause
 
 def names() -> list[str]:
     meson(NATIVE, target="bmm-cases")
-    done = completed([NATIVE / "bmm-cases"], check=True)
-    return done.stdout.split()
+    result = completed([NATIVE / "bmm-cases"], check=True)
+    return result.stdout.split()
 
 
 def outside(
@@ -32,21 +32,21 @@ def outside(
     """Populate what the test has prepared, after this; return the report."""
     command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
     command += [after] * bool(after)
-    done = completed(command, timeout=60)
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result = completed(command, timeout=60)
+    assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 @pytest.mark.parametrize("build", [NATIVE, SANITIZE, THREADS], ids=lambda at: at.name)
 @pytest.mark.parametrize("case", names())
 def test_a_case(build: Path, case: str) -> None:
     meson(build, target="bmm-cases")
-    done = completed(["setarch", "-R", build / "bmm-cases", case], env=QUIET)
-    if done.returncode == SKIP:
-        pytest.skip(f"this machine cannot: {done.stdout.strip() or case}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == ""
+    result = completed(["setarch", "-R", build / "bmm-cases", case], env=QUIET)
+    if result.returncode == SKIP:
+        pytest.skip(f"this machine cannot: {result.stdout.strip() or case}")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize("kernel", ["", "before-6.11"])
@@ -58,22 +58,22 @@ def test_a_pool_that_is_too_small_says_how_far_it_came(
         rootlib.huge_pages(40),
         rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "m") as place,
     ):
-        said = outside(
+        report = outside(
             f"{place}/file" if kind == "file" else kind, 128 * MIB, after=kernel
         )
-    assert (said["error"], said["cause"]) == (EFAULT, POOL)
-    assert said["done"] == 80 * MIB
-    assert said["failed_len"] == 2 * MIB
-    assert said["reached"] == said["failed"] <= 80 * MIB
+    assert (report["error"], report["cause"]) == (EFAULT, POOL)
+    assert report["done"] == 80 * MIB
+    assert report["failed_len"] == 2 * MIB
+    assert report["reached"] == report["failed"] <= 80 * MIB
 
 
 @pytest.mark.parametrize("after", ["forked", "written"])
 def test_huge_pages_that_are_copied_are_work_for_several(after: str) -> None:
     """After a fork they are resident, and yet each of them is copied."""
     with rootlib.huge_pages(2 * 48):
-        said = outside("hugetlb", 96 * MIB, after=after)
-    assert (said["error"], said["threads"] > 1) == (0, after == "forked")
-    assert said["faults"] <= FEW
+        report = outside("hugetlb", 96 * MIB, after=after)
+    assert (report["error"], report["threads"] > 1) == (0, after == "forked")
+    assert report["faults"] <= FEW
 
 
 @pytest.mark.parametrize("kind", ["hugetlb", "reserved"])
@@ -83,51 +83,51 @@ def test_a_limit_of_the_cgroup_is_no_empty_pool(tmp_path: Path, kind: str) -> No
         rootlib.huge_pages(64),
         rootlib.huge_cgroup("limit_in_bytes", 32 * MIB, tmp_path / "m") as inside,
     ):
-        said = outside(kind, 128 * MIB, inside)
-    assert (said["error"], said["cause"]) == (EFAULT, LIMIT)
-    assert (said["done"], said["failed_len"]) == (32 * MIB, 2 * MIB)
+        report = outside(kind, 128 * MIB, inside)
+    assert (report["error"], report["cause"]) == (EFAULT, LIMIT)
+    assert (report["done"], report["failed_len"]) == (32 * MIB, 2 * MIB)
 
 
 def test_huge_pages_that_the_program_supplies() -> None:
     """They have the error of a limit, so its cause names both."""
     with rootlib.huge_pages(4):
-        said = outside("reserved", 8 * MIB, after="supplied")
-    assert (said["error"], said["cause"], said["done"]) == (EFAULT, LIMIT, 0)
-    assert "or userfaultfd forbids it" in said["text"]
+        report = outside("reserved", 8 * MIB, after="supplied")
+    assert (report["error"], report["cause"], report["done"]) == (EFAULT, LIMIT, 0)
+    assert "or userfaultfd forbids it" in report["text"]
 
 
 def test_a_huge_page_among_many_mappings() -> None:
     """What is touched one by one is touched by the smallest of the pages."""
     with rootlib.huge_pages(1):
-        said = outside("mixed", 96 * MIB, after="before-5.14")
-    assert (said["error"], said["done"]) == (0, 96 * MIB)
-    assert said["faults"] <= FEW
+        report = outside("mixed", 96 * MIB, after="before-5.14")
+    assert (report["error"], report["done"]) == (0, 96 * MIB)
+    assert report["faults"] <= FEW
 
 
 @pytest.mark.parametrize("huge", ["", ",huge=always"])
 def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
     with rootlib.mounted("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
-        said = outside(f"{place}/file", 128 * MIB)
-    assert (said["error"], said["cause"]) == (EFAULT, BACKING)
-    assert 80 * MIB - 2 * MIB <= said["done"] <= 80 * MIB
-    assert said["reached"] == said["failed"]
+        report = outside(f"{place}/file", 128 * MIB)
+    assert (report["error"], report["cause"]) == (EFAULT, BACKING)
+    assert 80 * MIB - 2 * MIB <= report["done"] <= 80 * MIB
+    assert report["reached"] == report["failed"]
 
 
 def test_a_disk_that_cannot_be_read(tmp_path: Path) -> None:
     """It has the error of a file that is too short, so its cause names both."""
     with rootlib.broken_disk(tmp_path / "image", 128 * MIB, 80 * MIB) as disk:
-        said = outside(str(disk), 128 * MIB)
-    assert (said["error"], said["cause"]) == (EFAULT, BACKING)
-    assert said["done"] == 80 * MIB
-    assert "has failed" in said["text"]
+        report = outside(str(disk), 128 * MIB)
+    assert (report["error"], report["cause"]) == (EFAULT, BACKING)
+    assert report["done"] == 80 * MIB
+    assert "has failed" in report["text"]
 
 
 def test_a_file_system_of_memory_is_not_asked_again(tmp_path: Path) -> None:
     with rootlib.mounted("tmpfs", "size=80m", tmp_path / "m") as place:
-        said = outside(f"{place}/file", 64 * MIB, after="read")
-    assert said["error"] == 0
-    assert said["asked"] <= 64 * MIB // (2 * MIB) * PAGE
-    assert said["faults"] <= FEW
+        report = outside(f"{place}/file", 64 * MIB, after="read")
+    assert report["error"] == 0
+    assert report["asked"] <= 64 * MIB // (2 * MIB) * PAGE
+    assert report["faults"] <= FEW
 
 
 def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
@@ -137,25 +137,25 @@ def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
     options = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper"
     options += f",workdir={tmp_path}/work"
     with rootlib.mounted("overlay", options, tmp_path / "m") as place:
-        said = outside(f"{place}/file", 8 * MIB, after="read")
-    assert (said["error"], said["done"]) == (0, 8 * MIB)
-    assert said["faults"] <= FEW
+        report = outside(f"{place}/file", 8 * MIB, after="read")
+    assert (report["error"], report["done"]) == (0, 8 * MIB)
+    assert report["faults"] <= FEW
 
 
 def test_a_cgroup_that_is_full() -> None:
     """Where the kernel may not kill for it; else it does, whoever populates."""
     with rootlib.full_cgroup(80 * MIB) as inside:
-        said = outside("private", 128 * MIB, inside)
-    assert (said["error"], said["cause"]) == (ENOMEM, MEMORY)
-    assert 60 * MIB < said["done"] < 80 * MIB
-    assert said["reached"] == said["failed"]
-    assert said["failed_len"] == PAGE
+        report = outside("private", 128 * MIB, inside)
+    assert (report["error"], report["cause"]) == (ENOMEM, MEMORY)
+    assert 60 * MIB < report["done"] < 80 * MIB
+    assert report["reached"] == report["failed"]
+    assert report["failed_len"] == PAGE
 
 
 def test_a_quota_of_cpus_bounds_the_threads() -> None:
     with rootlib.cgroup("cpu", cfs_period_us="100000", cfs_quota_us="90000") as inside:
-        said = outside("private", 512 * MIB, inside)
-    assert (said["error"], said["threads"]) == (0, 1)
+        report = outside("private", 512 * MIB, inside)
+    assert (report["error"], report["threads"]) == (0, 1)
 
 
 def test_affinity_bounds_the_threads() -> None:

@@ -25,15 +25,15 @@ def run(*words: object, preload: bool = False, **more: str) -> str:
     environment = {**os.environ, **more}
     if preload:
         environment["LD_PRELOAD"] = str(PRELOAD)
-    done = completed([*words], env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "preload" not in done.stderr
-    return done.stdout
+    result = completed([*words], env=environment)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "preload" not in result.stderr
+    return result.stdout
 
 
 def test_it_exports_what_the_page_says_and_nothing_else() -> None:
-    said = run("nm", "-D", "--defined-only", PRELOAD)
-    assert {line.split()[2] for line in said.splitlines()} == NAMES
+    output = run("nm", "-D", "--defined-only", PRELOAD)
+    assert {line.split()[2] for line in output.splitlines()} == NAMES
     page = (ROOT / "docs" / "preload.md").read_text()
     rows = re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)
     assert {*rows} == NAMES - {"mmap64"}
@@ -54,22 +54,22 @@ def test_what_is_in_the_page_cache_is_mapped_by_the_first_call() -> None:
 @pytest.mark.parametrize("kernel", ["served", "before-6.11"])
 def test_large_ranges_are_served_by_it(kernel: str) -> None:
     assert ": 1" not in run(PROGRAM, kernel)
-    said = run(PROGRAM, kernel, preload=True).splitlines()
-    assert said[:-1] == ["mmap: 1", "madvise: 1", "madvise read: 1"]
+    lines = run(PROGRAM, kernel, preload=True).splitlines()
+    assert lines[:-1] == ["mmap: 1", "madvise: 1", "madvise read: 1"]
     # served for huge pages only
-    assert said[-1] == f"mlock: {int('[never]' not in HUGE.read_text())}"
+    assert lines[-1] == f"mlock: {int('[never]' not in HUGE.read_text())}"
 
 
 def test_what_the_kernel_locks_as_quickly_is_left_to_it(tmp_path: Path) -> None:
     """Resident, of small pages, a file: nothing is locked or made before its call."""
     (file := tmp_path / "file").write_bytes(bytes(96 << 20))
-    said = run(PROGRAM, "left", file, preload=True)
-    assert said == run(PROGRAM, "left", file)
+    output = run(PROGRAM, "left", file, preload=True)
+    assert output == run(PROGRAM, "left", file)
     kinds = ("huge", "small", "memfd", "file")
-    assert said.startswith(
+    assert output.startswith(
         "".join(f"{kind}: 0 VmLck:\t       0 kB\n" for kind in kinds)
     )
-    assert "fresh: 0 made: 0\n" in said
+    assert "fresh: 0 made: 0\n" in output
 
 
 def test_a_program_of_gccs_address_sanitizer_starts_as_the_page_says(
@@ -86,28 +86,28 @@ def test_a_program_of_gccs_address_sanitizer_starts_as_the_page_says(
         ("", f"{quiet}:verify_asan_link_order=0"),
     ):
         more = {"LD_PRELOAD": f"{first}{PRELOAD}", "ASAN_OPTIONS": options}
-        said = run("setarch", "-R", program, "served", **more)
-        assert "mmap: 0" in said
-        assert ": 1" not in said
+        output = run("setarch", "-R", program, "served", **more)
+        assert "mmap: 0" in output
+        assert ": 1" not in output
     alone = {**os.environ, "LD_PRELOAD": str(PRELOAD), "ASAN_OPTIONS": quiet}
-    done = completed([program, "served"], env=alone)
-    assert done.returncode == 1
-    assert "ASan runtime does not come first" in done.stderr
+    result = completed([program, "served"], env=alone)
+    assert result.returncode == 1
+    assert "ASan runtime does not come first" in result.stderr
 
 
 def test_it_can_be_switched_off_from_outside() -> None:
     off = {"BULKMM_POPULATE_THREADS": "0"}
     assert ": 1" not in run(PROGRAM, "served", preload=True, **off)
-    one = {"BULKMM_POPULATE_THREADS": "1"}
-    assert "mmap: 1" in run(PROGRAM, "served", preload=True, **one)
+    one_thread = {"BULKMM_POPULATE_THREADS": "1"}
+    assert "mmap: 1" in run(PROGRAM, "served", preload=True, **one_thread)
 
 
 @pytest.mark.parametrize("value", ["abc", "-1", "2x", "99999999999"])
 def test_a_number_that_is_none_is_refused_in_one_line(value: str) -> None:
     """And does not switch it off without a word."""
     environment = {"LD_PRELOAD": str(PRELOAD), "BULKMM_POPULATE_THREADS": value}
-    done = completed(["true"], check=True, env=environment)
-    (line,) = done.stderr.splitlines()
+    result = completed(["true"], check=True, env=environment)
+    (line,) = result.stderr.splitlines()
     assert f"BULKMM_POPULATE_THREADS={value} is not a number of threads" in line
 
 
@@ -126,17 +126,17 @@ def test_errno_stays_where_the_kernel_is_too_old() -> None:
 
 
 def allocators() -> list[str]:
-    found = {name: find_library(name) for name in PACKAGED}
-    assert all(found.values()), f"run scripts/setup tests: {found}"
-    return [str(LOCKED), *map(str, found.values())]
+    paths = {name: find_library(name) for name in PACKAGED}
+    assert all(paths.values()), f"run scripts/setup tests: {paths}"
+    return [str(LOCKED), *map(str, paths.values())]
 
 
 @pytest.mark.parametrize("number", range(1 + len(PACKAGED)))
 def test_an_allocator_that_populates_under_its_lock(number: int) -> None:
     """It must not be called by the preload, which would wait for that lock."""
-    own = allocators()[number]
-    for order in (own, f"{PRELOAD}:{own}", f"{own}:{PRELOAD}"):
+    allocator = allocators()[number]
+    for order in (allocator, f"{PRELOAD}:{allocator}", f"{allocator}:{PRELOAD}"):
         # without the second, tcmalloc takes its memory from sbrk()
         more = {"LD_PRELOAD": order, "TCMALLOC_SKIP_SBRK": "1"}
         assert run(MALLOCS, **more) == "0123"
-    assert ": 1" not in run(PROGRAM, "served", LD_PRELOAD=f"{PRELOAD}:{own}")
+    assert ": 1" not in run(PROGRAM, "served", LD_PRELOAD=f"{PRELOAD}:{allocator}")
