@@ -7,10 +7,12 @@ be filled gets its old size back.
 
 import ctypes
 import errno
+import fcntl
 import mmap
 import os
 import re
 import stat
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() fl
 TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
+# struct flock of the last byte that a file can have, which nobody else locks
+LOCK = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, (1 << 63) - 1, 1, 0)
 PROTECTED = "another user's, in a directory for all (sysctl fs.protected_regular)"
 ESCAPE = re.compile(r"\\([0-7]{3})")
 
@@ -39,6 +43,7 @@ class Target:
     fd: int
     size: int
     page: int  # bytes: page size of its file system
+    old: int  # bytes: the size that it gets back if it cannot be filled
 
     def map_shared(self) -> mmap.mmap:
         """Map it; this reserves huge pages or fails."""
@@ -79,7 +84,7 @@ def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
     try:
         _need_limit("memfd", size, page, node)
         _resize("memfd", fd, size)
-        yield Target("memfd", fd, size, page)
+        yield Target("memfd", fd, size, page, 0)
     finally:
         os.close(fd)
 
@@ -90,7 +95,8 @@ def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target
 
     A new one gets its name when the block ends, and goes with a process that is killed,
     where the file system can do that. With a node, growing allocates nothing: pages
-    would be of any node.
+    would be of any node. Of several runs for a file one waits for the other, so that
+    none takes back what another has taken as filled.
     """
     if not path.exists():
         with _new(path, size, node) as target:
@@ -99,15 +105,13 @@ def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target
     # with O_CREAT the kernel refuses a file that another user laid ready in a directory
     # for all (fs.protected_regular)
     with _open(path, path, os.O_RDWR | os.O_CREAT) as fd:
-        before = os.fstat(fd)
-        target = _opened(path, fd, before, size, node)  # it grows last, or not at all
+        target = _opened(path, fd, size, node)  # it grows last, or not at all
         try:
             yield target
         except BaseException:
             # another size is of somebody else, who may have stored something there
-            grew = stat.S_ISREG(before.st_mode) and target.size > before.st_size
-            if grew and os.fstat(fd).st_size == target.size:
-                os.ftruncate(fd, before.st_size)
+            if os.fstat(fd).st_size == target.size > target.old:
+                os.ftruncate(fd, target.old)
             raise
 
 
@@ -122,7 +126,7 @@ def _new(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     if not _has_unnamed(path.parent):
         with _open(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
             try:
-                yield _opened(path, fd, os.fstat(fd), size, node)
+                yield _opened(path, fd, size, node)
             except BaseException:
                 with suppress(OSError):  # it may be another file by now
                     if os.path.samestat(os.fstat(fd), path.lstat()):
@@ -130,7 +134,7 @@ def _new(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
                 raise
         return
     with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
-        yield _opened(path, fd, os.fstat(fd), size, node)
+        yield _opened(path, fd, size, node)
         try:
             # a number that is not used makes this linkat(), which can follow
             os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
@@ -161,14 +165,15 @@ def _open(path: Path, place: Path, how: int) -> Iterator[int]:
             why = f"{why}: {PROTECTED}"
         raise BulkmmError(f"{path}: {why}") from error
     try:
+        with suppress(OSError):  # a system without such locks
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLKW, LOCK)
         yield fd
     finally:
         os.close(fd)
 
 
-def _opened(
-    path: Path, fd: int, before: os.stat_result, size: int | None, node: int | None
-) -> Target:
+def _opened(path: Path, fd: int, size: int | None, node: int | None) -> Target:
+    before = os.fstat(fd)
     if stat.S_ISCHR(before.st_mode):
         return _device(path, fd, before, size)
     if not stat.S_ISREG(before.st_mode):
@@ -186,9 +191,8 @@ def _opened(
         _need_room(path, fd, missing)
         if maybe_reserved:
             _need_limit(str(path), missing, page, node)
-    if size > before.st_size:
-        _grow(path, fd, before, size, allocate=kind == "tmpfs" and node is None)
-    return Target(str(path), fd, size, page)
+    old = _grow(path, fd, size, allocate=kind == "tmpfs" and node is None)
+    return Target(str(path), fd, size, page, old)
 
 
 def _need_memory(path: Path, device: int) -> str:
@@ -238,20 +242,23 @@ def _need_limit(
         )
 
 
-def _grow(
-    path: Path, fd: int, before: os.stat_result, size: int, *, allocate: bool
-) -> None:
-    """Set a larger size; a file with a name has the memory for it before, if wanted.
+def _grow(path: Path, fd: int, size: int, *, allocate: bool) -> int:
+    """Set a size, if it is larger; return the old one, or that.
 
-    Others may have made it larger still meanwhile, and stored something there.
+    A file with a name has the memory for it before, if wanted. Others may have made it
+    larger meanwhile, and stored something there.
     """
-    if allocate and before.st_nlink:
+    now = os.fstat(fd)
+    if now.st_size >= size:
+        return size
+    if allocate and now.st_nlink:
         try:
-            _allocate(fd, before.st_size, size - before.st_size)
+            _allocate(fd, now.st_size, size - now.st_size)
         except OSError as error:
             raise BulkmmError(f"{path}: {error.strerror}") from error
-    elif os.fstat(fd).st_size < size:
+    else:
         _resize(str(path), fd, size)
+    return now.st_size
 
 
 def _resize(name: str, fd: int, size: int) -> None:
@@ -282,7 +289,7 @@ def _device(path: Path, fd: int, status: os.stat_result, size: int | None) -> Ta
     size = whole if size is None else size
     if not 0 < size <= whole or size % align:
         raise UsageError(f"size {size} of {path}: up to {whole}, pages of {align}")
-    return Target(str(path), fd, size, align)
+    return Target(str(path), fd, size, align, size)
 
 
 def _mount(device: int) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -376,6 +377,47 @@ def test_what_others_append_before_it_grows_stays(
     with target.open_file(path, 3 * MIB, node) as file:
         assert file.size == 3 * MIB
     assert path.read_bytes()[-4:] == b"more"
+
+
+def test_what_others_append_before_it_grows_stays_if_it_is_interrupted(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, need_limit = shm / "f", target._need_limit
+    path.write_bytes(bytes(MIB))
+
+    def appended(*words: Any, **more: bool) -> None:
+        need_limit(*words, **more)
+        with path.open("ab") as others:
+            others.write(b"more")
+
+    def interrupted() -> None:
+        with target.file(path, 3 * MIB, None):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(target, "_need_limit", appended)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes()[MIB:] == b"more"
+
+
+def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
+    """One waits for the other, and for no other lock of the file."""
+    path, runs = shm / "f", list[subprocess.Popen[str]]()
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.file(path, 3 * MIB, None):
+            runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
+            with suppress(subprocess.TimeoutExpired):
+                runs[0].wait(3)
+            raise KeyboardInterrupt
+
+    with path.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert runs[0].wait(60) == 0
+    assert held(path) == path.stat().st_size == 3 * MIB
 
 
 @pytest.mark.parametrize("size", [None, 64 << 40])
