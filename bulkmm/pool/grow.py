@@ -52,12 +52,13 @@ def alone(pool: Pool) -> Iterator[Path]:
 def _restore(
     pool: Pool,
     page: int = 0,
-    nr_overcommit_hugepages: int | None = None,
-    lent: Mapping[str, tuple[int, int]] | None = None,
+    nr_overcommit_hugepages: tuple[int, int] | None = None,
+    lent: Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]] | None = None,
 ) -> None:
     """Undo what was noted of this pool, or of the one of another page size.
 
-    lent: by node, the pages before and how many more.
+    nr_overcommit_hugepages: the number before, and what it was raised to. lent: by
+    node, the pages before and how many more.
     """
     pool = replace(pool, page=page or pool.page)
     for node, (before, pages) in (lent or {}).items():
@@ -66,7 +67,9 @@ def _restore(
         if (now := part.persistent()) > before:
             part.set_persistent(max(before, now - pages))
     if nr_overcommit_hugepages is not None:
-        pool.write(OVERCOMMIT, nr_overcommit_hugepages)
+        usual, most = nr_overcommit_hugepages
+        if pool.read(OVERCOMMIT) == most:  # others may have set it since
+            pool.write(OVERCOMMIT, usual)
 
 
 @contextmanager
@@ -97,9 +100,10 @@ def grow(
     """Add pages to nodes, with so many processes on each (0: one per CPU).
 
     Others get what a node lacks, unless that is not wanted. An exception leaves the
-    pool as it was.
+    pool as it was, or as others have made it.
     """
-    before = {part: part.persistent() for part in wanted}
+    before: dict[Pool, int] = {}
+    added: dict[int, tuple[int, int]] = {}  # as what is lent is noted
     surplus = pool.read("surplus_hugepages")
     reserved, new_pages = Reserved(pool.page), 0  # pages more than were free
     with undisturbed() as interruptible:
@@ -111,19 +115,22 @@ def grow(
                         for pages in reserved.take(shares):
                             new_pages = max(pages - spare, 0)
                             progress(new_pages)
+                # others may have changed the pool while pages were reserved
+                before |= {part: part.persistent() for part in wanted}
+                added |= {part.node: (before[part], n) for part, n in wanted.items()}
                 # 6.1 would add what is surplus on other nodes: none of ours first
                 if (new_surplus := pool.read("surplus_hugepages") - surplus) > 0:
                     pool.set_persistent(pool.persistent() + new_surplus)
                 for part, pages in wanted.items():
                     part.set_persistent(before[part] + pages)
                 if make_up:
-                    _make_up(wanted, before)
+                    _make_up(wanted, before, added)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
-            for part, pages in before.items():
+            for node, change in added.items():
                 with suppress(OSError):  # its memory may have gone
-                    part.set_persistent(pages)
+                    _restore(pool, lent={node: change})
             if isinstance(error, KeyboardInterrupt):
                 text = f"interrupted with {new_pages} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{text}: the pool is as it was") from error
@@ -135,7 +142,11 @@ def grow(
     ]
 
 
-def _make_up(wanted: Mapping[Pool, int], before: Mapping[Pool, int]) -> None:
+def _make_up(
+    wanted: Mapping[Pool, int],
+    before: Mapping[Pool, int],
+    added: dict[int, tuple[int, int]],
+) -> None:
     """Let other nodes have what some lack."""
     goal = {part: before[part] + pages for part, pages in wanted.items()}
     takers = [part for part in wanted if part.persistent() >= goal[part]]
@@ -146,6 +157,7 @@ def _make_up(wanted: Mapping[Pool, int], before: Mapping[Pool, int]) -> None:
         for part, pages in even_shares(lack, dict.fromkeys(takers, lack)).items():
             most = part.persistent() + pages
             if pages:
+                added[part.node] = before[part], most - before[part]
                 part.set_persistent(most)
             if part.persistent() < most:
                 takers.remove(part)
@@ -180,7 +192,7 @@ def _overcommitted(
     if usual >= most:
         yield spare
         return
-    with _noted(note, pool, nr_overcommit_hugepages=usual):
+    with _noted(note, pool, nr_overcommit_hugepages=(usual, most)):
         with suppress(OSError):
             pool.write(OVERCOMMIT, most)
         yield spare if pool.read(OVERCOMMIT) >= most else None

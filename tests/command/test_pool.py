@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,10 @@ def test_who_may_not_change_a_pool_is_told(
 @pytest.mark.parametrize(
     ("note", "pages"),
     [
-        ('{"nr_overcommit_hugepages": 0}', 9),  # refused, as that of 1 GiB pages is
+        (
+            '{"nr_overcommit_hugepages": [0, 0]}',
+            9,
+        ),  # refused as for 1 GiB
         ('{"lent": {"0": [8, 1]}}', 8),
         ('{"lent": {"0": [8, 5]}}', 7),
         ('{"lent": {"0": [11, 1]}}', 9),  # others have shrunk it since
@@ -277,15 +281,47 @@ def test_a_note_of_a_killed_run_is_heeded_once(
     assert not list(two.root.glob("run/bulkmm/*.json"))
 
 
+@pytest.mark.parametrize(
+    ("most", "expected"), [(8, 5), (9, 8)]
+)  # 8: set by others since
 def test_a_note_is_heeded_by_a_run_for_another_page_size(
-    two: Fake, bulkmm: Command
+    two: Fake, bulkmm: Command, most: int, expected: int
 ) -> None:
     pool_1g = Pool(Root(two.root), 1 << 30)
     two.write(pool_1g.file("nr_overcommit_hugepages"), "8", 0o644)
-    note = {"page": pool_1g.page, "nr_overcommit_hugepages": 5}
+    note = {"page": pool_1g.page, "nr_overcommit_hugepages": [5, most]}
     two.write("/run/bulkmm/pool.json", json.dumps(note))
     assert bulkmm("pool", "shrink", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert pool_1g.read("nr_overcommit_hugepages") == 5
+    assert pool_1g.read("nr_overcommit_hugepages") == expected
+
+
+@pytest.mark.parametrize("set_to", [0, 12])
+@pytest.mark.parametrize("code", [Exit.OK, Exit.INTERRUPTED])
+def test_what_others_set_while_pages_are_reserved_stays(
+    kernel: Fake,
+    bulkmm: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    set_to: int,
+    code: int,
+) -> None:
+    """That takes minutes for a large pool; its overcommit is theirs, too."""
+    pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
+    changed = Pool(Root(kernel.root), 2 * MIB)
+
+    def take(*_: object) -> Iterator[int]:
+        for part in changed.parts():
+            part.set_persistent(set_to)
+        changed.write("nr_overcommit_hugepages", 7)
+        if code:
+            signal.raise_signal(signal.SIGINT)
+        yield 0
+
+    monkeypatch.setattr(reserve.Reserved, "take", take)
+    result = bulkmm("pool", "grow", "--page", "2M", "--size", "4M")
+    assert result.code == code, result.err
+    pages = set_to + (not code)
+    assert [part.persistent() for part in changed.parts()] == [pages, pages]
+    assert changed.read("nr_overcommit_hugepages") == 7
 
 
 @pytest.mark.parametrize(

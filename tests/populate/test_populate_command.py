@@ -387,11 +387,11 @@ def test_what_others_append_before_it_grows_stays_if_it_is_interrupted(
 
     def appended(*words: Any, **more: bool) -> None:
         need_limit(*words, **more)
-        with path.open("ab") as others:
-            others.write(b"more")
+        with path.open("ab") as stream:
+            stream.write(b"more")
 
     def interrupted() -> None:
-        with target.file(path, 3 * MIB, None):
+        with target.open_file(path, 3 * MIB, None):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(target, "_need_limit", appended)
@@ -406,7 +406,7 @@ def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.file(path, 3 * MIB, None):
+        with target.open_file(path, 3 * MIB, None):
             runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
             with suppress(subprocess.TimeoutExpired):
                 runs[0].wait(3)
@@ -417,7 +417,7 @@ def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             interrupted()
         assert runs[0].wait(60) == 0
-    assert held(path) == path.stat().st_size == 3 * MIB
+    assert count_resident(path) == path.stat().st_size == 3 * MIB
 
 
 @pytest.mark.parametrize("size", [None, 64 << 40])
