@@ -9,18 +9,19 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
-from bulkmm import options, streams
-from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.shell import checkout, options, streams
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
 
 # Modules and their commands, in the order of --help. Only the current command's
-# module is imported: "status" must not wait for the lab.
+# module is imported: "status" must not wait for the lab. Those of a checkout's rooms
+# are not installed.
 PARTS = {
     "bulkmm.control.command": (
         *("status", "doctor", "on", "off", "tune", "watch"),
         *("worth", "populate", "pool"),
     ),
-    "bulkmm.bench.command": ("bench",),
-    "bulkmm.lab.command": ("lab",),
+    "bench.command": ("bench",),
+    "lab.command": ("lab",),
     "bulkmm.report.command": ("show", "compare", "report"),
 }
 
@@ -55,19 +56,27 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
-def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command, or of a single subcommand."""
+def parser(
+    command: str | None = None, *, rooms: bool = True
+) -> argparse.ArgumentParser:
+    """Return the parser of the whole command, or of a single subcommand.
+
+    Without ``rooms``, and where they are not: of what is installed.
+    """
+    rooms = rooms and checkout.has_rooms()
+    parts = {m: c for m, c in PARTS.items() if rooms or m.startswith("bulkmm.")}
     top = Parser(
         prog="bulkmm",
         description="Initialise, clear and map memory in ranges instead of page by "
         "page: control the module, measure before and after, show the results.",
+        epilog=None if rooms else "In a source checkout also: bench, lab.",
     )
     top.add_argument("--version", action="store_true", help="print the version")
     sub = top.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
-    is_command = any(command in commands for commands in PARTS.values())
-    for module, commands in PARTS.items():
+    is_command = any(command in commands for commands in parts.values())
+    for module, commands in parts.items():
         if not is_command or command in commands:
             part = import_module(module)
             if hasattr(part, "add_parser"):
@@ -113,6 +122,8 @@ def _run(words: list[str], args: argparse.Namespace) -> int:
         print(f"bulkmm {metadata.version('bulkmm')}")
         return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
+    if command in checkout.ROOMS:
+        checkout.need_rooms(f"bulkmm {command}")
     parser(command).parse_args(words, args)
     module, _, name = args.run.partition(":")
     code: int = getattr(import_module(module), name)(args)

@@ -20,7 +20,7 @@ from argparse_manpage.manpage import Manpage
 from roff import code
 
 from bulkmm import cli
-from bulkmm.lab.scenario import SCENARIOS
+from lab.scenario import SCENARIOS
 
 PROJECT = Path(__file__).resolve().parents[1]
 MANUAL = "Bulk memory management"
@@ -78,9 +78,9 @@ def looked_up(metavar: str) -> dict[str, Any]:
     }
 
 
-def completion(shell: str) -> str:
+def completion(shell: str, *, rooms: bool) -> str:
     """Return the completion of a shell."""
-    parser = cli.parser()
+    parser = cli.parser(rooms=rooms)
     for action in actions(parser):
         metavar = str(action.metavar)
         if metavar in LOOK_UP:
@@ -113,7 +113,7 @@ def page(
     return f'.\\" {LICENCE}\n{roff.ascii_only(str(manpage))}'
 
 
-def command_page(version: str) -> str:
+def command_page(version: str, *, rooms: bool) -> str:
     """Return bulkmm.1."""
     docs = (PROJECT / "docs" / "command.md").read_text("utf-8")
     parts = roff.sections(docs)
@@ -124,7 +124,7 @@ def command_page(version: str) -> str:
         "Examples": "\n.PP\n".join(roff.ascii_only(code(one)) for one in blocks),
         "See also": ".BR bulkmm (3),\n.BR bulkmm (4)",
     }
-    parser = cli.parser()
+    parser = cli.parser(rooms=rooms)
     return page(parser, 1, parser.description or "", version, extra)
 
 
@@ -141,12 +141,12 @@ def module_page(version: str) -> str:
     return page(parser, 4, match[1], version, extra)
 
 
-def pages(version: str) -> dict[str, str]:
-    """Return the files by path."""
+def pages(version: str, *, rooms: bool = True) -> dict[str, str]:
+    """Return the files by path; ``rooms``: with the commands of a checkout."""
     return {
-        "man/man1/bulkmm.1": command_page(version),
+        "man/man1/bulkmm.1": command_page(version, rooms=rooms),
         "man/man4/bulkmm.4": module_page(version),
-        **{place: completion(shell) for shell, place in PLACES.items()},
+        **{place: completion(shell, rooms=rooms) for shell, place in PLACES.items()},
     }
 
 
@@ -155,9 +155,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--version", default=metadata.version("bulkmm"))
+    parser.add_argument("--installed", action="store_true", help="without bench, lab")
     args = parser.parse_args()
     try:
-        for name, text in pages(args.version).items():
+        for name, text in pages(args.version, rooms=not args.installed).items():
             file = args.out / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

@@ -6,11 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from bulkmm.errors import BulkmmError
-from bulkmm.lab.machine import debs
-from bulkmm.lab.paths import locked
-from bulkmm.lab.progress import Progress
-from bulkmm.lab.run import need_root
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab.machine import debs
+from lab.paths import locked
+from lab.run import need_root
 
 
 def main() -> int:

@@ -11,15 +11,16 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 
-from bulkmm import facts, grid, machine, table
-from bulkmm.bench import goals, submit
+from bench import goals
+from bench.kernel import history
 from bulkmm.control import needs
-from bulkmm.errors import BulkmmError
-from bulkmm.lab.commands.page import GENERATED
-from bulkmm.native import history
-from bulkmm.results import Document
-from bulkmm.sheet import Sheet
+from bulkmm.results import facts, grid, submit, table
+from bulkmm.results import host as machine
+from bulkmm.results.model import Document
+from bulkmm.results.sheet import Sheet
+from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
+from lab.commands.page import GENERATED
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm import files
 from bulkmm.control import module as modules
 from bulkmm.control import status, text
 from bulkmm.control.module import Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.shell import files
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # the largest number that the kernel parses

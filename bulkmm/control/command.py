@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands of a live machine (see bulkmm/options.py: add_all)."""
+"""The commands of a live machine (see bulkmm/shell/options.py: add_all)."""
 
-from bulkmm import options
+from bulkmm.shell import options
 
 COMMON = """\
 --json  print the result, and errors, as JSON
@@ -20,7 +20,7 @@ WANTED = f"""\
 {options.DRY_RUN}"""
 USUAL = "60s"  # of worth
 COMMANDS = f"""
-status: control.status:status
+status: bulkmm.control.status:status
     show what the loaded module is doing
     example: clear
     Show what each path of the loaded module does: mode, hook, requests served, requests
@@ -32,28 +32,28 @@ PATH...  show everything about this path
 -o, --output FILE  write it to this file
 --schema  print the JSON schema of all that these commands print with --json
 {COMMON}
-doctor: control.doctor:doctor
+doctor: bulkmm.control.doctor:doctor
     tell what would attach on this kernel, and what is in the way
     Tell for each path whether the module can hook its functions on this kernel, loaded
     or not: the verdict, then what is in the way, then what to do about it. Exit code 0:
     all that is needed here would attach; 1: something would not; 3: that is unknown
-    (root can read more). To see what each path would gain here, run: bulkmm bench
-    kernel --kernel RELEASE --quick
+    (root can read more). To see what each path would gain here, run in a source
+    checkout: bulkmm bench kernel --kernel RELEASE --quick
 {COMMON}
-on: control.change:on
+on: bulkmm.control.change:on
     switch a path on
     example: clear --persist
     Switch a path on, in the mode given, or in the first of its modes but off.
 PATH  switch this path (see: bulkmm status)
 [MODE]  use this mode (see: bulkmm status PATH; default: the first but off)
 {SWITCH}
-off: control.change:off
+off: bulkmm.control.change:off
     switch a path off, or all of them
     Switch a path off, or all of them: their functions are unhooked, the kernel's own
     code does the work, and the module can be unloaded.
 [PATH]  switch this path (default: all)
 {SWITCH}
-tune: control.change:tune
+tune: bulkmm.control.change:tune
     change settings of the loaded module, or list them
     example: clear.latency_us=500
     Change settings: PATH.FILE as in sysfs, or a module parameter. All are checked
@@ -61,7 +61,7 @@ tune: control.change:tune
 settings:KEY=VALUE...  set KEY to VALUE, as in clear.latency_us=500
 {options.DRY_RUN}
 {COMMON}
-watch: control.watch:watch
+watch: bulkmm.control.watch:watch
     show live rates and latencies
     example: clear --interval 0.5
     Show rates and the mean time of a request, path by path: a table on a terminal,
@@ -72,7 +72,7 @@ PATH...  show only this path
 --trace  add medians and worst cases from the tracepoints, through its own trace
     instance (needs root)
 {COMMON}
-worth: worth.run:run
+worth: bulkmm.worth.run:run
     count what the module would save on this machine, with nothing loaded
     example: --for 10m
     usage: [OPTION...] [--for TIME | -- COMMAND...]
@@ -85,14 +85,14 @@ words:COMMAND...  count while this command runs (default: for a while)
 --for time:TIME  count for so long, as in 90s, 10m or 24h; Ctrl-C ends it earlier
     (default: {USUAL})
 --path PATH...  count for this path only; may be given again
---measure  measure the ratios on this CPU first, for half a minute or longer
-    (default: those kept for it)
+--measure  measure the ratios on this CPU first, for half a minute or longer, in a
+    source checkout (default: those kept for it)
 --compare FILE.json  show what was expected in this earlier result against what is
     measured now, with the module loaded
 --json  print the result as JSON, and errors too
 -o, --output FILE  write the result, as JSON, to this file
 
-populate: populate.run:populate
+populate: bulkmm.populate.run:populate
     fill memory before its user starts
     example: /dev/shm/guest --size 4G
     Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as help:
@@ -107,12 +107,12 @@ words:FILE...  fill this file; with --memfd run this command, after --
 --threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON
 
-pool: pool.run:show: ACTION
+pool: bulkmm.pool.run:show: ACTION
     show, grow, shrink and zero the pools of huge pages
     Show the pools of huge pages (hugetlb), by size and node. Grow and shrink them, and
     zero what is free.
 {COMMON}
-pool grow: pool.run:grow
+pool grow: bulkmm.pool.run:grow
     add pages to a pool
     example: --page 2M --size 64G
     Add huge pages to a pool, with several processes at once: writing to nr_hugepages
@@ -124,14 +124,14 @@ pool grow: pool.run:grow
     CPU of it
 --compact  compact the memory of the nodes first
 {COMMON}
-pool shrink: pool.run:shrink
+pool shrink: bulkmm.pool.run:shrink
     give free pages of a pool back
     example: --page 2M --size 64G --dry-run
     Give free huge pages of a pool back to the system. Pages that are in use or reserved
     are left: a request for more than is free is refused.
 {WANTED}
 {COMMON}
-pool zero: pool.run:zero
+pool zero: bulkmm.pool.run:zero
     zero free pages ahead of use, for path prezero
     example: --watch
     Zero the free pages of the pools, one by one, so that nobody who takes one has to

@@ -12,6 +12,7 @@ from typing import Literal
 
 from bulkmm.control import checks, fit, needs, symbols, text
 from bulkmm.control import module as modules
+from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
 from bulkmm.control.fit import Fit
 from bulkmm.control.kernel import Kernel
@@ -20,8 +21,7 @@ from bulkmm.control.needs import Needs
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.control.symbols import Symbol
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.native.btf import Types
+from bulkmm.shell.errors import BulkmmError, Exit
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, UNKNOWN = "not needed", "unknown"

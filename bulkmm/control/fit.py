@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from bulkmm.control import late, needs, text
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
+from bulkmm.control.pools import TOTAL, Pool, sizes
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import TOTAL, Pool, sizes
-from bulkmm.size import KIB, named
+from bulkmm.shell.size import KIB, named
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain

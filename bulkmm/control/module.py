@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError
+from bulkmm.shell.errors import BulkmmError
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from bulkmm.errors import UsageError
+from bulkmm.shell.errors import UsageError
 
 
 class Root:

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm import files
 from bulkmm.control import checks, needs, text
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
-from bulkmm.errors import Exit, UsageError, unknown
+from bulkmm.shell import files
+from bulkmm.shell.errors import Exit, UsageError, unknown
 
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 

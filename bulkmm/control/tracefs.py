@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bulkmm.control.root import Root
-from bulkmm.ending import Interruptible, undisturbed
+from bulkmm.shell.ending import Interruptible, undisturbed
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 MOUNT = f"mount -t tracefs tracefs {PLACES[0]}"

@@ -17,14 +17,14 @@ from io import FileIO
 from itertools import zip_longest
 from typing import Literal
 
-from bulkmm import streams
 from bulkmm.control import module as modules
 from bulkmm.control import text, tracefs
 from bulkmm.control.module import KernelPath
 from bulkmm.control.record import Record
 from bulkmm.control.root import Root
 from bulkmm.control.status import select
-from bulkmm.errors import BulkmmError, Exit
+from bulkmm.shell import streams
+from bulkmm.shell.errors import BulkmmError, Exit
 
 CLEAR = "\x1b[H\x1b[2J"  # the screen
 INFLIGHT = "inflight"  # rises and falls

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bulkmm import files
-from bulkmm.ending import undisturbed
-from bulkmm.errors import BulkmmError, InterruptedWorkError
-from bulkmm.pool.pools import NodeChange, Pool, cpus, meminfo
+from bulkmm.control.pools import NodeChange, Pool, cpus, meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.pool.spread import even_shares, to_grow
-from bulkmm.size import MIB
+from bulkmm.shell import files
+from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.errors import BulkmmError, InterruptedWorkError
+from bulkmm.shell.size import MIB
 
 RUN = "/run/bulkmm"
 OVERCOMMIT = "nr_overcommit_hugepages"

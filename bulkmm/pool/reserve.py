@@ -25,11 +25,11 @@ from io import FileIO
 from pathlib import Path
 from typing import NoReturn, Self
 
+from bulkmm.control.pools import has_nodes, meminfo
 from bulkmm.control.root import Root
-from bulkmm.ending import LIBC, end_with_parent, undisturbed
-from bulkmm.pool.pools import has_nodes, meminfo
 from bulkmm.pool.spread import AVAILABLE
-from bulkmm.size import KIB
+from bulkmm.shell.ending import LIBC, end_with_parent, undisturbed
+from bulkmm.shell.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
 HUGETLB, LOG_OF_HUGE = 0x40000, 26  # MAP_HUGETLB, MAP_HUGE_SHIFT

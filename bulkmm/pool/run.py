@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from bulkmm import bar, size
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
-from bulkmm.ending import undisturbed
-from bulkmm.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
-from bulkmm.pool import grow as growing
-from bulkmm.pool import spread
-from bulkmm.pool import zero as zeroing
-from bulkmm.pool.pools import (
+from bulkmm.control.pools import (
     NodeChange,
     Pool,
     PoolRecord,
@@ -26,6 +18,14 @@ from bulkmm.pool.pools import (
     outside_cpuset,
     sizes,
 )
+from bulkmm.control.record import Record
+from bulkmm.control.root import Root
+from bulkmm.pool import grow as growing
+from bulkmm.pool import spread
+from bulkmm.pool import zero as zeroing
+from bulkmm.shell import bar, size
+from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 
 LARGEST = "1024T"
 MAX_PERCENT = 100
@@ -81,7 +81,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _table(pools: list[PoolRecord]) -> None:
-    from bulkmm.sheet import Sheet
+    from bulkmm.results.sheet import Sheet
 
     numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed ≤")
     rows: list[tuple[str, ...]] = []

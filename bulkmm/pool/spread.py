@@ -10,9 +10,9 @@ import mmap
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import NODES, Pool, meminfo, outside_cpuset, parse_list
-from bulkmm.size import named
+from bulkmm.control.pools import NODES, Pool, meminfo, outside_cpuset, parse_list
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.size import named
 
 # in meminfo: memory that is free, or reclaimed first
 AVAILABLE = ("MemFree", "Active(file)", "Inactive(file)")

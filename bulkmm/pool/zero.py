@@ -24,10 +24,10 @@ from math import ceil, inf
 from threading import Event
 
 from bulkmm.control.module import HOME, chosen
+from bulkmm.control.pools import TOTAL, Pool, cpus
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError
-from bulkmm.pool.pools import TOTAL, Pool, cpus
-from bulkmm.size import KIB
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.size import KIB
 
 PREZERO = f"{HOME}/prezero"
 PORTION = 64 << 20  # bytes, or a page: how long Ctrl-C waits for a thread

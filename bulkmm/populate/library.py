@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from bulkmm.ending import undisturbed
-from bulkmm.errors import BulkmmError
+from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.errors import BulkmmError
 
 BUILT_LIBRARY = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
 SONAME = "libbulkmm.so.0"

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from bulkmm.control.pools import ALL_NODES, TOTAL, Pool, meminfo, sizes
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import ALL_NODES, TOTAL, Pool, meminfo, sizes
-from bulkmm.size import GIB, KIB, MIB, PAGE
+from bulkmm.shell.size import GIB, KIB, MIB, PAGE
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
 NO_LIMIT = 1 << 63

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rich import progress as bars
 
-from bulkmm import bar, size
-from bulkmm.errors import BulkmmError, Exit, UsageError
 from bulkmm.populate import library, target
 from bulkmm.populate.target import Target
+from bulkmm.shell import bar, size
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 
 LARGEST = "64T"
 BYTES = (

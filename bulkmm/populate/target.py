@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bulkmm.control.pools import Pool, sizes
 from bulkmm.control.root import Root
-from bulkmm.ending import LIBC
-from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.pool.pools import Pool, sizes
 from bulkmm.populate import limits
-from bulkmm.size import named
+from bulkmm.shell.ending import LIBC
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.size import named
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bulkmm import options
-from bulkmm.errors import Exit, UsageError
+from bulkmm.shell import options
+from bulkmm.shell.errors import Exit, UsageError
 
 if TYPE_CHECKING:  # --help does not wait for them
     import argparse
     from pathlib import Path
 
 COMMANDS = f"""
-show: report.command:run_show
+show: bulkmm.report.command:run_show
     print the table of kept results
     example: out/demo-native.json --markdown
     Print one table of kept results; results of one machine share its notes.
@@ -23,7 +23,7 @@ results:RESULT.json...  read this kept result; several make one
 --schema  print the JSON schema of a result, and no table
 {options.ALL_ROWS}
 
-compare: report.compare:run_compare
+compare: bulkmm.report.compare:run_compare
     tell if the results of one build are slower than those of another
     example: --threshold 5% old-*.json -- new-*.json
     usage: [OPTION...] A.json... -- B.json...
@@ -39,7 +39,7 @@ files:RESULT.json+  read results of one build, then -- and those of the other;
     it
 --json  print the comparison as JSON, and errors too
 
-report: report.command:run_report
+report: bulkmm.report.command:run_report
     write kept results as one page (HTML)
     example: out/demo-native.json -o out/demo.html
     Write results as one page that fetches nothing: a conclusion, before and after
@@ -53,7 +53,8 @@ report: report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
-    from bulkmm import results, table
+    from bulkmm.results import model as results
+    from bulkmm.results import table
 
     if args.schema:
         print(results.schema())
@@ -71,9 +72,9 @@ def run_show(args: argparse.Namespace) -> int:
 
 def run_report(args: argparse.Namespace) -> int:
     """Write the page and print its path."""
-    from bulkmm import files
     from bulkmm.report import page
-    from bulkmm.results import Document
+    from bulkmm.results.model import Document
+    from bulkmm.shell import files
     from bulkmm.worth import report as worth
 
     files.need_place(args.output, "the report")

@@ -24,12 +24,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bulkmm import facts, stats, table
-from bulkmm.bench.subjects import Key
 from bulkmm.control import text
-from bulkmm.errors import Exit, UsageError
-from bulkmm.results import ALPHA, NS, Document, Ratio, Result
-from bulkmm.sheet import Sheet, print_lines
+from bulkmm.results import facts, stats, table
+from bulkmm.results.model import ALPHA, NS, Document, Ratio, Result
+from bulkmm.results.sheet import Sheet, print_lines
+from bulkmm.results.variants import Key
+from bulkmm.shell.errors import Exit, UsageError
 
 SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
 SCHEMA_VERSION = 2

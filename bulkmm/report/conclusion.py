@@ -4,8 +4,8 @@
 import shlex
 from statistics import median
 
-from bulkmm import facts, grid, table
-from bulkmm.results import NS, Document, Ratio
+from bulkmm.results import facts, grid, table
+from bulkmm.results.model import NS, Document, Ratio
 
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 # the variant that represents the module: the first of these present

@@ -10,11 +10,11 @@ from math import ceil, floor, log, log10
 from operator import itemgetter
 from typing import Any
 
-from bulkmm import grid
 from bulkmm.control import text
 from bulkmm.report import conclusion
-from bulkmm.results import NS, Document, Ratio, Result
-from bulkmm.table import TIMES
+from bulkmm.results import grid
+from bulkmm.results.model import NS, Document, Ratio, Result
+from bulkmm.results.table import TIMES
 
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "

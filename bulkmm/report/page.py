@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bulkmm import facts, grid, published, table
 from bulkmm.report import conclusion, figure
-from bulkmm.results import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
-from bulkmm.sheet import Sheet
+from bulkmm.results import facts, grid, published, table
+from bulkmm.results.model import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
+from bulkmm.results.sheet import Sheet
 from bulkmm.worth import report as worth
 from bulkmm.worth.report import Worth
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import late, needs, text
+from bulkmm.control.pools import Pool, sizes
 from bulkmm.control.root import Root
-from bulkmm.pool.pools import Pool, sizes
-from bulkmm.size import MIB, named
+from bulkmm.shell.size import MIB, named
 from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
 if TYPE_CHECKING:
-    from bulkmm.results import Document, Ratio
+    from bulkmm.results.model import Document, Ratio
 
 KEPT = Path(__file__).with_name("ratios.json")
 STOCK, MODULE_VARIANTS = "stock", ("bulkmm", "pte")

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bulkmm.control import text
 from bulkmm.control.record import Record
-from bulkmm.errors import BulkmmError
-from bulkmm.sheet import Sheet
+from bulkmm.results.sheet import Sheet
+from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 from bulkmm.worth.functions import INSTEAD, Function
 from bulkmm.worth.gain import Early, Known

@@ -8,18 +8,18 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from bulkmm import files, machine
 from bulkmm.control import module as modules
 from bulkmm.control import tracefs
 from bulkmm.control.command import USUAL
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.results import host as machine
+from bulkmm.shell import checkout, files
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.gain import Known
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     home = Root(root.at(_need(root)))
     wanted, missing = _wanted(root, args.path or [])
     cpu, release = machine.cpu_name(), platform.release()
-    figures = measured(release) if args.measure else gain.kept(cpu, release)
+    figures = _measure(release) if args.measure else gain.kept(cpu, release)
     try:
         with probes.installed(home, [one.name for one in wanted]) as active_probes:
             began = time.monotonic()
@@ -125,31 +125,6 @@ def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
     return candidates, missing
 
 
-def measured(release: str) -> Known:
-    """Return figures that are measured now, as by "bench kernel --quick"."""
-    from bulkmm.bench.amount import FULL_PROCESSES
-    from bulkmm.lab.progress import Progress
-    from bulkmm.native import run as native
-
-    sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-    scenarios = (name for names in gain.SCENARIOS.values() for name in names)
-    names = sorted({name.replace("-100g", "-16g") for name in scenarios})
-    often = 1, FULL_PROCESSES  # fewer processes prove no ratio
-    progress = Progress()
-    try:
-        native.need_packages()
-        from bulkmm.native import find, measure
-
-        with find.files(release, None, progress) as (image, module):
-            job = measure.Job(image, module, "host", *often, quick=True, only=names)
-            document = measure.run(job, native.SUBJECTS, progress)
-    except BulkmmError as error:
-        raise BulkmmError(f"--measure: {error}") from error
-    for check in document.failed:
-        raise BulkmmError(f"--measure: check failed: {check.name}: {check.detail}")
-    return Known("measured just now", gain.of(document))
-
-
 def _while(
     words: list[str], active_probes: Probes, seconds: float, *, quiet: bool
 ) -> int:
@@ -190,3 +165,10 @@ def _probe_error(root: Root, error: OSError) -> BulkmmError:
         return BulkmmError(f"lockdown ({lockdown}) forbids probes: boot without it")
     where = f"{error.filename}: " if error.filename else ""
     return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
+
+
+def _measure(release: str) -> Known:
+    """Return figures that are measured now, as bench/ in a checkout does it."""
+    ratios = checkout.import_room("bench.kernel.ratios", "--measure")
+    known: Known = ratios.measure_ratios(release)
+    return known

@@ -142,7 +142,7 @@ resize() {
 	sleep 0.01
 }
 
-# calls folio_zero_user() as no fault does, and times that (module/selftest/zero.c)
+# calls folio_zero_user() as no fault does, and times that (lab/guest/module/zero.c)
 ZERO=/sys/kernel/debug/bulkmm_lab/zero
 
 # clear folios of these orders, with every hint: LABEL CORRUPT ORDER...

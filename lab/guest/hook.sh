@@ -201,7 +201,7 @@ case_two_writers() {
 	check "two writers: nobody inside" [ "$(counter inflight)" = 0 ]
 }
 
-# the allocator may be called in atomic context (module/selftest/irq.c): FILE CONTEXT
+# the allocator may be called in atomic context (lab/guest/module/irq.c): FILE CONTEXT
 case_interrupt() {
 	[ -e "$LAB/$1" ] || return 0
 	load memmap=off alloc=auto

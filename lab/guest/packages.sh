@@ -4,7 +4,7 @@
 # are installed: kept inert, used, upgraded, purged. Steps end in checks.
 
 DEBIAN=/mnt
-NOTES=/var/cache/bulkmm # bulkmm/lab/machine/disk.py
+NOTES=/var/cache/bulkmm # lab/machine/disk.py
 PURGED="bulkmm bulkmm-dkms libbulkmm-dev libbulkmm0"
 
 inside() {

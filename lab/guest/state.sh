@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The module's state: set, recorded, toggled. The host alone judges what is
-# recorded (bulkmm/lab/state.py).
+# recorded (lab/state.py).
 
 # bring the module into a state, named ARM: ARM [PATH=MODE or PATH/FILE=VALUE]...
 # Without any it is unloaded. What ends in "?" may be refused, where a kernel

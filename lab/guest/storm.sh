@@ -3,7 +3,7 @@
 # Paths are switched on and off and the module comes and goes, while huge pages
 # are faulted in and a device goes down and up. Meanwhile function tracers, a live
 # patch, BPF and kprobes come and go on the same functions; then CPUs are held in
-# the middle of ftrace's list (selftest/walk.c). At the end ftrace and the module
+# the middle of ftrace's list (lab/guest/module/walk.c). At the end ftrace and the module
 # must work as at the beginning.
 
 OPTIMIZE=/proc/sys/debug/kprobes-optimization

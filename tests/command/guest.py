@@ -10,10 +10,10 @@ from typing import Any
 
 from commandlib import Result
 
-from bulkmm.lab import paths
-from bulkmm.lab.machine import accel, build, image, kernels, root, suites, vm
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab import paths
+from lab.machine import accel, build, image, kernels, root, suites, vm
+from lab.machine.kernels import Kernel
 
 Step = tuple[str, ...]
 

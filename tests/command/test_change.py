@@ -11,7 +11,7 @@ from commandlib import Command
 from fakekernel import Fake
 
 from bulkmm.control.root import Root
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"

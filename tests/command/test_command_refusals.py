@@ -13,8 +13,9 @@ import pytest
 from commandlib import valid, walk
 from fakekernel import Fake, pool
 
-from bulkmm import cli, stats
-from bulkmm.results import Document
+from bulkmm import cli
+from bulkmm.results import stats
+from bulkmm.results.model import Document
 
 # "--root" is added where it is known; files: {good}, and what is wrong with others.
 TABLE = """

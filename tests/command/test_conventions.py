@@ -9,7 +9,7 @@ import pytest
 from commandlib import ROOT, walk
 
 from bulkmm import cli
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 PARSER = cli.parser()
 COMMANDS = [

@@ -14,7 +14,7 @@ from fakekernel import RELEASE, Fake, load, pool
 
 from bulkmm.control import tracefs
 from bulkmm.control.root import Root
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 NOBODY = 65534
 

@@ -13,8 +13,8 @@ import pytest
 from fakekernel import Fake
 
 from bulkmm import cli
-from bulkmm.errors import BulkmmError, Exit, GuestError, UsageError
 from bulkmm.report import command
+from bulkmm.shell.errors import BulkmmError, Exit, GuestError, UsageError
 
 COMMAND = ("-m", "bulkmm.cli")
 
@@ -115,7 +115,7 @@ def test_a_reader_that_has_gone(
 
 
 def test_a_verdict_that_nobody_reads(unread: int) -> None:
-    script = "import sys; from bulkmm.sheet import print_lines; "
+    script = "import sys; from bulkmm.results.sheet import print_lines; "
     script += "from bulkmm import cli; from bulkmm.report import compare; "
     script += "compare.run_compare = lambda args: print_lines('ab' * 9) or 1; "
     script += "sys.exit(cli.main(['compare', 'a.json', 'b.json']))"
@@ -123,7 +123,9 @@ def test_a_verdict_that_nobody_reads(unread: int) -> None:
 
 
 def test_progress_that_nobody_reads(unread: int) -> None:
-    script = "from bulkmm import streams; from bulkmm.lab.progress import Progress; "
+    script = (
+        "from bulkmm.shell import streams; from bulkmm.shell.progress import Progress; "
+    )
     script += "streams.replace(); progress = Progress(); "
     script += "[progress.note('a') for _ in range(9)]; print('done')"
     result = run_python("-c", script, stdout=subprocess.PIPE, stderr=unread)

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm import cli, files, outcome
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.results import Check, Document
+from bulkmm import cli
+from bulkmm.results import finish as outcome
+from bulkmm.results.model import Check, Document
+from bulkmm.shell import files
+from bulkmm.shell.errors import BulkmmError, Exit
 
 NOBODY = 65534
 

@@ -10,8 +10,8 @@ from guest import Results, Step
 from lablib import series
 from prometheus_client.parser import text_string_to_metric_families
 
-from bulkmm.errors import Exit
-from bulkmm.lab.machine.kernels import SERIES
+from bulkmm.shell.errors import Exit
+from lab.machine.kernels import SERIES
 
 pytestmark = pytest.mark.vm
 

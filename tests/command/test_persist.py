@@ -7,7 +7,7 @@ from commandlib import ROOT, Command
 from fakekernel import Fake
 
 from bulkmm.control import change, needs
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 FILE = change.FILE
 MODE = "/sys/kernel/bulkmm/clear/mode"

@@ -16,11 +16,11 @@ from fakekernel import Fake, pool
 from programs import completed
 from rootlib import alone_with_the_pool
 
+from bulkmm.control.pools import TOTAL, Pool
 from bulkmm.control.root import Root
-from bulkmm.errors import Exit
 from bulkmm.pool import grow, reserve, zero
-from bulkmm.pool.pools import TOTAL, Pool
 from bulkmm.pool.run import NodeZeroed, _state
+from bulkmm.shell.errors import Exit
 
 MIB = 1 << 20
 

@@ -8,8 +8,8 @@ import pytest
 from guest import Results, Step
 from lablib import series
 
-from bulkmm.errors import Exit
-from bulkmm.lab.machine import vm
+from bulkmm.shell.errors import Exit
+from lab.machine import vm
 
 pytestmark = pytest.mark.vm
 

@@ -6,7 +6,7 @@ from commandlib import Command, Result
 from fakekernel import Fake
 from prometheus_client.parser import text_string_to_metric_families
 
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 

@@ -10,7 +10,7 @@ from commandlib import SCHEMA, Command, Result
 from fakekernel import COUNTERS, PATHS, RELEASE, ZEROING, Fake
 from programs import completed
 
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 HOME = "/sys/kernel/bulkmm"
 
@@ -117,7 +117,7 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
     script = (
         "import sys; from bulkmm import cli; code = cli.main(sys.argv[1:]);"
         "heavy = {'numpy', 'scipy', 'rich', 'jinja2', 'subprocess', "
-        "'bulkmm.lab', 'bulkmm.bench', 'bulkmm.results'} & set(sys.modules);"
+        "'lab', 'bench', 'bulkmm.results.model'} & set(sys.modules);"
         "sys.exit(f'imported: {heavy}' if heavy else code)"
     )
     command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]

@@ -16,7 +16,7 @@ from programs import on_terminal
 
 from bulkmm.control import module, tracefs, watch
 from bulkmm.control.root import Root
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 QUICK = ("--interval", "0.05")
 

@@ -12,15 +12,15 @@ import made
 import pytest
 from fakekernel import RELEASE, Fake, load, pool
 
+from bench.kernel import find, measure, ratios
 from bulkmm import cli
 from bulkmm.control import tracefs
 from bulkmm.control.root import Root
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab.machine.kernels import SERIES
-from bulkmm.native import find, measure
+from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.worth import gain, report, run
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.probes import Counts, Sum
+from lab.machine.kernels import SERIES
 
 ZEN4 = "AuthenticAMD-25-17-1"
 CLEAR = Function("clear", "folio_zero_user")
@@ -243,9 +243,9 @@ def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
     document, jobs = made.kernel(), []
     monkeypatch.setattr(find, "files", lambda *_: nullcontext((Path("a"), None)))
     monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or document)
-    gains = run.measured("7.3").gains
+    gains = ratios.measure_ratios("7.3").gains
     assert [len(gains[kind].ratios) for kind in ("memmap", "clear")] == [1, 1]
     assert {"pmem-fsdax-16g", "thp-2m"} <= {*jobs[0].only}
     document.checks[0].ok = False
     with pytest.raises(BulkmmError, match="--measure: check failed: every byte"):
-        run.measured("7.3")
+        ratios.measure_ratios("7.3")

@@ -9,7 +9,7 @@ import pytest
 from guest import Results, Step
 from lablib import series
 
-from bulkmm.errors import Exit
+from bulkmm.shell.errors import Exit
 
 pytestmark = pytest.mark.vm
 

@@ -37,7 +37,7 @@ ORDINARY_STORE = re.compile(r"st(?!np\b)\w+\s(?!.*\[sp\b)|(?:bl?|br)\s.*<mem")
 
 @cache
 def build() -> None:
-    meson(CROSS, "--cross-file", str(ROOT / "cross" / "aarch64.ini"))
+    meson(CROSS, "--cross-file", str(ROOT / "lib" / "cross" / "aarch64.ini"))
 
 
 def run(program: str, cpu: str, *arguments: str) -> list[str]:

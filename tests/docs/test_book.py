@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from docpages import BOOK, FENCED, PAGES, ROOT, name
 
-from bulkmm.lab.scenario import SCENARIOS
+from lab.scenario import SCENARIOS
 
 CONTENTS = ROOT / "docs" / "README.md"
 SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"

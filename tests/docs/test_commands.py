@@ -17,8 +17,8 @@ from docpages import PAGES, ROOT, commands
 from programs import completed
 
 from bulkmm import cli
-from bulkmm.lab import run
-from bulkmm.lab.commands import matrix, prepare
+from lab import run
+from lab.commands import matrix, prepare
 
 TABLE = re.compile(r"^\| (`bulkmm .*?) \|", re.MULTILINE)
 

@@ -8,7 +8,7 @@ import made
 import pytest
 from docpages import name
 
-from bulkmm.errors import BulkmmError
+from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"

@@ -7,7 +7,7 @@ from importlib import metadata
 from docpages import ROOT
 
 from bulkmm.control import needs
-from bulkmm.lab.machine import arch, kernels
+from lab.machine import arch, kernels
 
 README = (ROOT / "README.md").read_text()
 BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from bulkmm.lab.machine import root
-from bulkmm.lab.paths import cache_dir, locked
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import root
+from lab.paths import cache_dir, locked
 
 GCC = "aarch64-linux-gnu-gcc"
 

@@ -8,9 +8,9 @@ import pytest
 from judgelib import Heard
 
 from bulkmm import cli
-from bulkmm.lab import run as lab_run
-from bulkmm.lab.machine.vm import Outcome
-from bulkmm.results import Document
+from bulkmm.results.model import Document
+from lab import run as lab_run
+from lab.machine.vm import Outcome
 
 Refused = tuple[int, str]
 

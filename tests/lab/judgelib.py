@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario import Scenario
+from lab.machine.vm import Outcome
+from lab.scenario import Scenario
 
 Event = dict[str, Any]
 Heard = list[tuple[Scenario, Outcome]]

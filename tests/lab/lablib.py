@@ -12,8 +12,8 @@ import pytest
 from programs import completed
 
 from bulkmm import cli
-from bulkmm.errors import Exit
-from bulkmm.lab.machine import kernels
+from bulkmm.shell.errors import Exit
+from lab.machine import kernels
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 Rows = Iterable[tuple[Any, ...]]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from bench.kernel import every as command
+from bench.kernel.archive import Archive, Offer
 from bulkmm import cli
-from bulkmm.errors import BulkmmError, Exit
-from bulkmm.lab import paths, run
-from bulkmm.lab.commands import kernels as command
-from bulkmm.lab.machine import kernels, root
-from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.machine.archive import Archive, Offer
-from bulkmm.lab.machine.root import Root
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.errors import BulkmmError, Exit
+from bulkmm.shell.progress import Progress
+from lab import paths, run
+from lab.machine import kernels, root
+from lab.machine.arch import X86_64
+from lab.machine.root import Root
 
 OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in range(3)]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import paths, run
-from bulkmm.lab.commands import prepare
-from bulkmm.lab.machine import vm
-from bulkmm.lab.machine.root import Root
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from lab import paths, run
+from lab.commands import prepare
+from lab.machine import vm
+from lab.machine.root import Root
 
 
 class Said(Progress):

@@ -10,14 +10,14 @@ import pytest
 from programs import completed
 
 from bulkmm.control import needs
-from bulkmm.errors import BulkmmError
-from bulkmm.lab import paths, run
-from bulkmm.lab.machine import debugkernel, kernels, kinds, root, upstream
-from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.kinds import Kind
-from bulkmm.lab.machine.root import Root
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab import paths, run
+from lab.machine import debugkernel, kernels, kinds, root, upstream
+from lab.machine.arch import X86_64
+from lab.machine.kernels import Kernel
+from lab.machine.kinds import Kind
+from lab.machine.root import Root
 
 DEBUG, PATCHED = kinds.KINDS[0], kinds.KINDS[-1]
 

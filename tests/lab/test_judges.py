@@ -7,10 +7,10 @@ import judgelib
 import pytest
 from judgelib import Event, failing, on
 
-from bulkmm.errors import GuestError
-from bulkmm.lab import scenario
-from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.scenario import SCENARIOS, memmap, suites
+from bulkmm.shell.errors import GuestError
+from lab import scenario
+from lab.machine.vm import Outcome
+from lab.scenario import SCENARIOS, memmap, suites
 
 RELEASE = "6.12.107+deb13-cloud-amd64"
 

@@ -7,11 +7,11 @@ import pytest
 from commandlib import valid
 
 from bulkmm import cli
-from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import choices, run, scenario
-from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import arch, kinds
-from bulkmm.lab.scenario import SCENARIOS
+from bulkmm.shell.errors import Exit, UsageError
+from lab import choices, run, scenario
+from lab.commands.run import asked
+from lab.machine import arch, kinds
+from lab.scenario import SCENARIOS
 
 
 def listed(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:

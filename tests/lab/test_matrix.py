@@ -11,16 +11,16 @@ from judgelib import Heard, all_is_seen
 from lablib import whole
 
 from bulkmm import cli
-from bulkmm.errors import Exit, UsageError
-from bulkmm.lab import run, scenario
-from bulkmm.lab.commands import matrix
-from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import arch as archs
-from bulkmm.lab.machine import kernels, kinds
-from bulkmm.lab.machine import root as roots
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.machine.root import Root
-from bulkmm.results import Check, Document
+from bulkmm.results.model import Check, Document
+from bulkmm.shell.errors import Exit, UsageError
+from lab import run, scenario
+from lab.commands import matrix
+from lab.commands.run import asked
+from lab.machine import arch as archs
+from lab.machine import kernels, kinds
+from lab.machine import root as roots
+from lab.machine.kernels import Kernel
+from lab.machine.root import Root
 
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
 

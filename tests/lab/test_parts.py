@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.errors import BulkmmError, UsageError
-from bulkmm.lab import child, paths, run, scenario
-from bulkmm.lab.machine import accel, kernels, klog, root, vm
-from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
-from bulkmm.lab.machine.root import Root
-from bulkmm.lab.progress import Progress
-from bulkmm.lab.scenario import vmap
+from bulkmm.shell import child
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from lab import paths, run, scenario
+from lab.machine import accel, kernels, klog, root, vm
+from lab.machine.arch import ARM64, X86_64, Arch
+from lab.machine.root import Root
+from lab.scenario import vmap
 
 INDEX = {
     f"linux-headers-{release}"
@@ -224,7 +225,7 @@ def test_the_reason_why_there_is_no_root_is_the_cause() -> None:
 def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (
-        "import sys; from bulkmm.lab import child\n"
+        "import sys; from bulkmm.shell import child\n"
         f"child.run([*child.TIED, 'sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60'], 60)"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as lab:

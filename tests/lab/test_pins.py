@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bulkmm.lab import paths
-from bulkmm.lab.machine import kernels, pins, root, vm
-from bulkmm.lab.machine.arch import ALL, X86_64
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab import paths
+from lab.machine import kernels, pins, root, vm
+from lab.machine.arch import ALL, X86_64
 
 LOST = "the archive no longer has it: "
 

@@ -9,12 +9,12 @@ from typing import NoReturn
 import pytest
 
 from bulkmm import cli
-from bulkmm.errors import Exit
-from bulkmm.lab import paths, run
-from bulkmm.lab.commands import prepare
-from bulkmm.lab.machine import build
-from bulkmm.lab.machine.arch import ALL, NAMES, Arch
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.errors import Exit
+from bulkmm.shell.progress import Progress
+from lab import paths, run
+from lab.commands import prepare
+from lab.machine import build
+from lab.machine.arch import ALL, NAMES, Arch
 
 SERIES = [(on, kernel) for on in ALL for kernel in on.series]
 

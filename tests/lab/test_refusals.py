@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from bulkmm import cli, machine
-from bulkmm.bench import populate
-from bulkmm.errors import Exit
-from bulkmm.lab import choices, paths
-from bulkmm.lab.machine import pins
-from bulkmm.lab.scenario import SCENARIOS, Scenario
+from bench import populate
+from bulkmm import cli
+from bulkmm.results import host as machine
+from bulkmm.shell.errors import Exit
+from lab import choices, paths
+from lab.machine import pins
+from lab.scenario import SCENARIOS, Scenario
 
 FSDAX = "pmem-fsdax-100g"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bulkmm.lab import state
-from bulkmm.lab.machine.vm import Outcome
-from bulkmm.lab.state import Expect
+from lab import state
+from lab.machine.vm import Outcome
+from lab.state import Expect
 
 Event = dict[str, Any]
 ATTACHED, DETACHED = "0 f: attached\n0 g: attached", "-19 f: no\n-19 g: no"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm.errors import BulkmmError
-from bulkmm.lab import paths
-from bulkmm.lab.machine import root, vm
-from bulkmm.lab.machine import suites as programs_of_mm
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab import paths
+from lab.machine import root, vm
+from lab.machine import suites as programs_of_mm
+from lab.machine.kernels import Kernel
 
 GUEST = Path(__file__).parents[2] / "lab" / "guest"
 

@@ -17,11 +17,11 @@ from judgelib import Heard, all_is_seen
 from lablib import LAB, lab, passed, tiers, whole
 
 from bulkmm import cli
-from bulkmm.errors import BulkmmError, Exit, GuestError
-from bulkmm.lab import paths, scenario
-from bulkmm.lab.machine import image, kernels, root, vm
-from bulkmm.lab.progress import Progress
-from bulkmm.lab.scenario import clear
+from bulkmm.shell.errors import BulkmmError, Exit, GuestError
+from bulkmm.shell.progress import Progress
+from lab import paths, scenario
+from lab.machine import image, kernels, root, vm
+from lab.scenario import clear
 
 pytestmark = pytest.mark.vm
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from lablib import passed
 
-from bulkmm.errors import GuestError
-from bulkmm.lab import paths, run, scenario
-from bulkmm.lab.commands.run import asked
-from bulkmm.lab.machine import image, vm
-from bulkmm.lab.machine.arch import ARM64, X86_64, Arch
-from bulkmm.lab.progress import Progress
-from bulkmm.lab.scenario import prezero
-from bulkmm.results import INSTRUCTIONS, NS
+from bulkmm.results.model import INSTRUCTIONS, NS
+from bulkmm.shell.errors import GuestError
+from bulkmm.shell.progress import Progress
+from lab import paths, run, scenario
+from lab.commands.run import asked
+from lab.machine import image, vm
+from lab.machine.arch import ARM64, X86_64, Arch
+from lab.scenario import prezero
 
 FSDAX = "pmem-fsdax-100g"
 MIB = 1 << 20
@@ -21,7 +21,7 @@ LAB = "/sys/kernel/debug/bulkmm_lab"
 PAGE = 4096
 CALLS = 100
 NEAR = 400  # instructions of a call that clears a page, besides the clearing
-# bytes of a store of module/selftest/timer.c: MOVNTI, or STP
+# bytes of a store of lab/guest/module/timer.c: MOVNTI, or STP
 STORE = {"x86_64": 8, "arm64": 16}
 # bytes that an instruction of the kernel's clears: each turn of REP STOSB, or DC ZVA
 CLEARED = {"x86_64": 1, "arm64": 64}

@@ -12,7 +12,7 @@ from corelib import ROOT
 from programs import completed
 
 HEADERS = (ROOT / "core/bulkmm.h", ROOT / "lib/bulkmm-populate.h")
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "lib" / "examples"
 STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 

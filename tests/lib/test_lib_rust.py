@@ -11,7 +11,7 @@ from corelib import ROOT
 from installed import HEADERS, Installed, header_functions, output
 from programs import completed
 
-CRATES = ROOT / "rust"
+CRATES = ROOT / "lib" / "rust"
 STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")
 
 pytestmark = pytest.mark.skipif(

@@ -14,8 +14,8 @@ import pytest
 from programs import completed
 
 from bulkmm.control import needs
-from bulkmm.lab.machine.arch import X86_64
-from bulkmm.lab.paths import PROJECT
+from lab.machine.arch import X86_64
+from lab.paths import PROJECT
 
 PARTS = ("bulkmm", "core", "lab", "lib", "module")
 SERIES = "7.12"  # later than 7.3, but not as text
@@ -28,7 +28,7 @@ BMM_PATH_WITHOUT(extra, KASAN)
 # all of a scenario with an option of its own: file, where, what
 ADDED = (
     (
-        "bulkmm/lab/scenario/vmap.py",
+        "lab/scenario/vmap.py",
         "SCENARIOS = (\n",
         """    Checked(
         "vmap-extra",
@@ -38,7 +38,7 @@ ADDED = (
 """,
     ),
     (
-        "bulkmm/lab/choices.py",
+        "lab/choices.py",
         "--part parts:NAME...",
         "--extra N<1..9> = 7  take N of something\n",
     ),

@@ -9,7 +9,7 @@ import pytest
 from kernelstub import write_headers
 from programs import completed
 
-from bulkmm.lab.paths import PROJECT
+from lab.paths import PROJECT
 
 COPIES = PROJECT / "module/x86/copy.S"
 PROGRAM = PROJECT / "tests/module/copies.c"

@@ -13,10 +13,10 @@ import pytest
 from lablib import series
 from programs import completed
 
-from bulkmm.lab.machine import build, kernels, root
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import PROJECT, locked
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import build, kernels, root
+from lab.machine.kernels import Kernel
+from lab.paths import PROJECT, locked
 
 pytestmark = pytest.mark.vm
 
@@ -27,7 +27,7 @@ MODULE = PROJECT / "module"
 # calls backends, a tracepoint who listens).
 CALLS_OWN = ("trace.o",)
 # of the modules for tests, what handles such addresses
-TESTS_TOO = ("selftest/vmap_symbols.o",)
+TESTS_TOO = ("lab/guest/module/vmap_symbols.o",)
 INDIRECT = {
     "path_on": 1,  # path->prepare()
     "path_prepare": 1,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm.lab import paths
-from bulkmm.lab.machine import arch, build, kernels, root
-from bulkmm.lab.machine.arch import Arch
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab import paths
+from lab.machine import arch, build, kernels, root
+from lab.machine.arch import Arch
 
 pytestmark = pytest.mark.vm
 

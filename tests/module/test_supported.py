@@ -9,7 +9,7 @@ import pytest
 from programs import completed
 
 from bulkmm.control import needs
-from bulkmm.lab.paths import PROJECT
+from lab.paths import PROJECT
 
 RULES = PROJECT / "module/compat/supported.mk"
 X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"

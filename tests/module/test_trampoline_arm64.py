@@ -8,7 +8,7 @@ import armlib
 import pytest
 from kernelstub import write_headers
 
-from bulkmm.lab.paths import PROJECT
+from lab.paths import PROJECT
 
 MODULE = PROJECT / "module"
 SOURCE = PROJECT / "tests/module/trampoline_arm64.S"

@@ -17,7 +17,7 @@ import pytest
 from kernelstub import write_headers
 from programs import completed
 
-from bulkmm.lab.paths import PROJECT
+from lab.paths import PROJECT
 
 MODULE = PROJECT / "module"
 TESTS = PROJECT / "tests/module"

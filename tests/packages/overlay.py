@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bulkmm.lab import child
+from bulkmm.shell import child
 
 # ROOTS PLACE SCRIPT WORDS...: the first root is the uppermost
 ENTER = """

@@ -15,10 +15,10 @@ from typing import Any
 import overlay
 import pytest
 
-from bulkmm.lab.machine import accel, build, debs, image, kernels, root, vm
-from bulkmm.lab.machine.kernels import Kernel
-from bulkmm.lab.paths import locked, turn
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import accel, build, debs, image, kernels, root, vm
+from lab.machine.kernels import Kernel
+from lab.paths import locked, turn
 
 pytestmark = pytest.mark.vm
 
@@ -59,7 +59,7 @@ def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
             kernel = kernels.ensure(
                 root.ensure(cache, progress), request.param, progress
             )
-            module = build.ensure(kernel, [], progress) / "bulkmm.ko"
+            module = build.ensure(kernel, [], progress) / "module" / "bulkmm.ko"
             base = image.ensure_base(kernel, (), progress)
             accelerator = accel.choose("auto", kernel, base, progress)
             package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))

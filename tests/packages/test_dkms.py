@@ -14,9 +14,9 @@ import overlay
 import pytest
 
 from bulkmm.control import needs
-from bulkmm.lab.machine import debs, disk, kernels, root, vm
-from bulkmm.lab.paths import locked
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import debs, disk, kernels, root, vm
+from lab.paths import locked
 
 pytestmark = pytest.mark.vm
 

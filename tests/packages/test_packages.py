@@ -8,9 +8,9 @@ import pytest
 from lablib import passed, tiers
 from programs import completed
 
-from bulkmm.lab.machine import debs
-from bulkmm.lab.paths import locked
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import debs
+from lab.paths import locked
 
 pytestmark = pytest.mark.vm
 
@@ -45,7 +45,7 @@ def test_the_source_is_complete_and_without_the_lab(packages: dict[str, Path]) -
     top = f"/usr/src/bulkmm-{VERSION}"
     for name in ("dkms.conf", "module/Kbuild", "module/compat/probe.mk", "core/bmm.h"):
         assert f"{top}/{name}\n" in files
-    assert "selftest" not in files
+    assert "bulkmm_lab" not in files
     assert not re.search(r"\.(o|ko|cmd)$", files, re.MULTILINE)
 
 

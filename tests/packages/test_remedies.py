@@ -10,9 +10,9 @@ import overlay
 import pytest
 
 from bulkmm import libraries
-from bulkmm.lab.machine import debs, disk, kernels, root, vm
-from bulkmm.lab.paths import PROJECT, locked
-from bulkmm.lab.progress import Progress
+from bulkmm.shell.progress import Progress
+from lab.machine import debs, disk, kernels, root, vm
+from lab.paths import PROJECT, locked
 
 FOLDER = Path(__file__).parent
 RESULT = next((PROJECT / "results").glob("*/bench.json"))

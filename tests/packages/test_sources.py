@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bulkmm.control import needs
-from bulkmm.lab.machine import debs
+from lab.machine import debs
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install.md").read_text()

@@ -11,7 +11,7 @@ import pytest
 from programs import completed
 
 from bulkmm import libraries
-from bulkmm.lab.machine import debs
+from lab.machine import debs
 
 ROOT = Path(__file__).parents[2]
 RESULT = str(next((ROOT / "results").glob("*/bench.json")))

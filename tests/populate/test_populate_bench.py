@@ -14,12 +14,12 @@ import rootlib
 from eventlib import broken, document
 from programs import completed
 
-from bulkmm import machine
-from bulkmm.bench import goals, populate
-from bulkmm.errors import BulkmmError
+from bench import goals, populate
 from bulkmm.pool import grow
-from bulkmm.results import Document
-from bulkmm.size import MIB
+from bulkmm.results import host as machine
+from bulkmm.results.model import Document
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.size import MIB
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
 
@@ -214,7 +214,7 @@ def test_a_program_does_not_outlive_its_parent(
     script.chmod(0o755)
     code = (
         "import os, sys; from bulkmm import cli; "
-        "from bulkmm.bench import populate, program; cli._heed_signals(); "
+        "from bench import populate, program; cli._heed_signals(); "
         f"script = os.environ['BULKMM_BENCH'] = sys.argv[1]; {call}"
     )
     command = [sys.executable, "-c", code, str(script)]

@@ -23,9 +23,9 @@ import rootlib
 from programs import completed, on_terminal
 
 from bulkmm.control.root import Root
-from bulkmm.ending import LIBC
-from bulkmm.errors import BulkmmError
 from bulkmm.populate import limits, target
+from bulkmm.shell.ending import LIBC
+from bulkmm.shell.errors import BulkmmError
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20

@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from bulkmm import stats
-from bulkmm.results import Check, Document, Result
+from bulkmm.results import stats
+from bulkmm.results.model import Check, Document, Result
 
 HOSTILE = 'x"<script>alert(1)</script>&amp;$y$'
 GIB = 1 << 30

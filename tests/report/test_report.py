@@ -12,11 +12,11 @@ import made
 import pytest
 
 from bulkmm import cli
-from bulkmm.errors import Exit
 from bulkmm.report import page
 from bulkmm.report.conclusion import commands, conclude
-from bulkmm.results import Document, Ratio
-from bulkmm.table import TIMES
+from bulkmm.results.model import Document, Ratio
+from bulkmm.results.table import TIMES
+from bulkmm.shell.errors import Exit
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {"native": made.kernel, "guest": made.guest, "bench": made.bench}

@@ -11,9 +11,10 @@ import made
 import pytest
 from rich.console import Console
 
-from bulkmm import cli, grid, published, sheet, table
+from bulkmm import cli
 from bulkmm.control import text as words
-from bulkmm.results import Document
+from bulkmm.results import grid, published, sheet, table
+from bulkmm.results.model import Document
 
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
 

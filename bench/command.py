@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench``: measure natively (see bulkmm/shell/options.py: add_all)."""
+
+from bench import amount
+from bulkmm.shell import options
+from lab.machine import kinds
+from lab.machine.arch import X86_64
+
+HOW = """In several processes, each with fresh memory and an order of its own; in each
+    round of a process every variant runs once, in random order. Every output is
+    verified."""
+ENDS = f"""\
+--quick  measure less of each
+{options.JSON}
+{options.SAMPLES}
+--submit-file FILE  write the result without anything that tells whose machine it is,
+    to be sent to the project (docs/contributing.md)
+"""
+OFTEN = f"""\
+--processes N<1..{amount.MOST}>  run N processes (default: {amount.FULL_PROCESSES},
+    --quick {amount.QUICK_PROCESSES})
+--rounds N<1..{amount.MOST}>  run N rounds (default: {amount.FULL_ROUNDS}, --quick
+    {amount.QUICK_ROUNDS})
+"""
+COMMON = f"{OFTEN}{options.ALL_ROWS}\n{ENDS}"
+BACKEND = f"--backend NAME  force bulkmm to use this backend\n{COMMON}"
+COMMANDS = f"""
+bench: : WHAT
+    measure natively on this machine
+    example: all --quick -o a.json
+    Measure in processes on this CPU, without a virtual machine and with nothing loaded:
+    the core and its peers, the ways to populate, and the own code of stock kernels.
+
+bench clear: bench.run:bench
+    time the ways to zero memory, and what they cost its next user
+    example: --quick -o clear.json
+    Time the ways to zero memory by extents of 4 KiB to 1 GiB: REP STOSB over the extent
+    or page by page, glibc's memset, libpmem2, a plain loop, bulkmm leaving the extent
+    in the cache or bypassing it; cold, hot, and with every extent read in order,
+    written, or read in random order at once. {HOW}
+{BACKEND}
+bench copy: bench.run:bench
+    time the ways to copy memory, by size
+    example: --quick --all-rows
+    Time the ways to copy memory, from 4 KiB to 1 GiB at a time: glibc's memcpy,
+    libpmem2, a plain loop, REP MOVSB, bulkmm; cold, hot and misaligned. {HOW}
+{BACKEND}
+bench first-use: bench.run:bench
+    time what it costs to measure the backends at first use
+    example: --quick
+    Time a gigabyte of work that begins with nothing measured, and the same work once
+    calibration is done. {HOW}
+{BACKEND}
+bench all: bench.run:bench
+    measure all of these: one table, one result
+    example: --quick -o a.json
+    Measure clear, copy and first-use in one result. {HOW}
+{COMMON}
+bench populate: bench.run:populate
+    time the ways to make memory resident, QEMU's too
+    example: --quick --kind thp
+    Time the ways to make memory resident, by kind of page: memset, MAP_POPULATE,
+    MADV_POPULATE_WRITE by one thread and by plain shares of several, bulkmm by at most
+    so many threads, QEMU's prealloc where it is installed; memory that is already
+    resident; and the limit of the stores. Each sample is a process of its own.
+--size SIZE  populate so many bytes (default: 1G, --quick 256M)
+--kind {{4k,thp,memfd,hugetlb}}...  measure these pages only; may be given again
+--reserve  reserve huge pages for hugetlb while it runs (root)
+--processes N<1..{amount.MOST}>  take N samples of each variant
+{ENDS}
+bench kernel: bench.kernel.run:kernel
+    time a stock kernel's own code against the module's
+    example: memmap --kernel 7.3 --quick
+    Run a stock kernel's own machine code, and the built module's, in a process on this
+    CPU: nothing loaded, no virtual machine, and root only to fetch a kernel of the lab.
+    The module attaches to the
+    kernel's functions as it would there, and all that it writes is compared with what
+    the kernel's own code writes, in every round. With --against, another kernel's code
+    runs in turn with this one's, in place of the module.
+[subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all
+    that the module serves
+--kernel {"|".join(X86_64.series)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
+    of the lab ({", ".join(kinds.of(X86_64))}, too), below /boot, a vmlinuz, or a .deb
+--module FILE  take this bulkmm.ko, or none (default: the lab's, or the installed one,
+    or one built against installed headers)
+--against KERNEL  compare with this kernel, named in the same ways; a module only if
+    --module names one
+--mitigations {{host,on,off}} = host  patch returns as this machine's kernel has them,
+    or with mitigations on, or off
+--size SIZE  set the size of the device or of the clearing
+--scenario NAME...  run this scenario only; may be given again
+--fuzz SECONDS<0..540>  compare kept cases, then generated ones for this long;
+    0: only kept
+--seed N = 1  generate the cases of this seed
+--case LINE  measure this case only or, with --fuzz, compare it
+--break-one-word  break one word of what the module wrote: the run must fail
+{COMMON}
+bench history: bench.kernel.history:history
+    time the own code of the newest kernel of each series
+    example: 6.12 7.3 --quick
+    Run the own machine code of the newest kernel of each series that Debian's archive
+    offers (root), or of the kernels named, in processes on this CPU: what memmap,
+    clear, copy and vmap take, and the ratio to the oldest.
+kernels:KERNEL...  run these instead, named as for "bench kernel": of the lab, below
+    /boot, a vmlinuz, or a .deb
+{OFTEN}{options.MARKDOWN}
+{ENDS}
+bench goals: bench.run:goals
+    tell which goals kept results reach
+    example: a.json
+    Tell for each goal whether the ratios in kept results reach it.
+{options.RESULTS}
+"""

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Evaluating the arms of one subject: the limit, ratios, checks.
+
+The limit of a scenario is the fastest of the program's store loops for it
+(``limit:KIND``). It is a separate result, ``limit``, and the winner is among the
+picks of the scenario.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from bench.subjects import Arms, Subject
+from bulkmm.results import stats
+from bulkmm.results.model import Check, Result
+from bulkmm.results.variants import LIMIT, Key, split
+
+# Faster than the limit by this factor, in every process, is a mistake of the bench;
+# the threshold is higher where the A/A control moves by more.
+BEATEN = 1.02
+LEAST = 3  # processes
+
+
+def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
+    """Return the arms of each scenario by variant."""
+    scenarios: dict[str, Arms] = {}
+    for result in results:
+        scenarios.setdefault(result.scenario, {})[result.variant] = result
+    return scenarios
+
+
+def _is_kind(variant: str) -> bool:
+    return variant.startswith(f"{LIMIT}:")
+
+
+def with_limits(
+    arms: dict[Key, Result], subject: Subject
+) -> tuple[list[Result], dict[str, dict[str, str]]]:
+    """Return all results in order, limits among them, and the winners' kinds.
+
+    The limit is the fastest kind of each cold and unused scenario.
+    """
+    limits: dict[str, Result] = {}
+    for arm in arms.values():
+        if _is_kind(arm.variant) and re.fullmatch(subject.cold, arm.scenario):
+            so_far = limits.get(arm.scenario, arm)
+            limits[arm.scenario] = min(so_far, arm, key=attrgetter("median"))
+    all_results = [
+        *arms.values(),
+        *(replace(a, variant=LIMIT) for a in limits.values()),
+    ]
+    results = [
+        one
+        for group in by_scenario(all_results).values()
+        for one in sorted(group.values(), key=lambda arm: subject.rank(arm.variant))
+    ]
+    return results, {s: {LIMIT: split(a.variant)[2]} for s, a in limits.items()}
+
+
+def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]":
+    """Return the ratios of every scenario, to be judged with those of others."""
+    ratios = []
+    for arms in by_scenario(results).values():
+        pairs = dict.fromkeys(subject.pairs(arms))
+        ratios += stats.compared(arms, pairs, _control(subject, arms))
+    return ratios
+
+
+def _control(subject: Subject, arms: Arms) -> tuple[str, str] | None:
+    """Return the base that is measured twice, and its repetition."""
+    pairs = ((base, f"{base}-again") for base in subject.bases)
+    return next((pair for pair in pairs if arms.keys() >= {*pair}), None)
+
+
+def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
+    """Return the check that nothing beats the limit, where there is one.
+
+    A process or two are too few to tell what happens in every one.
+    """
+    scenarios = by_scenario(results).values()
+    limited = [a for a in scenarios if LIMIT in a and any(map(_is_kind, a))]
+    if not limited or len(limited[0][LIMIT].samples) < LEAST:
+        return []
+    beaten = [line for arms in limited for line in _beaten(subject, arms)]
+    detail = ", ".join(beaten) or f"of {len(limited)} scenarios, in every process"
+    name = f"nothing of {subject.name} is faster than its limit"
+    return [Check(name, not beaten, detail)]
+
+
+def _beaten(subject: Subject, arms: Arms) -> Iterator[str]:
+    """Return the arms of one thread that are too fast in every process."""
+    kinds = [arm.samples for variant, arm in arms.items() if _is_kind(variant)]
+    fastest = [min(times) for times in zip(*kinds, strict=True)]
+    control = _control(subject, arms)
+    noise = stats.most_noise(arms, control) if control else 0
+    least = max(BEATEN, math.exp(noise))
+    for variant, arm in arms.items():
+        name, threads, _ = split(variant)
+        if name == LIMIT or threads or name in subject.cached:
+            continue
+        pairs = zip(arm.samples, fastest, strict=True)
+        if all(ns * least < limit for ns, limit in pairs):
+            yield f"{arm.scenario} {variant}"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every kernel image for x86-64 in Debian's archive, and its headers.
+
+The lab's root has a second apt configuration for them, with suites that the root
+itself must not install from. Packages are fetched for one kernel at a time and
+then deleted, to save disk space.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bulkmm.control import needs
+from bulkmm.shell.child import ChildError
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab.machine import kernels
+from lab.machine import root as roots
+from lab.machine.arch import X86_64
+from lab.machine.root import Root
+
+SUITES = (
+    *(*roots.SUITES, roots.OLDER, f"{roots.OLDER}-backports"),
+    *("testing", "unstable", "experimental"),
+)
+FLAVOURS = ("cloud-", "", "rt-")
+IMAGE = re.compile(
+    r"linux-(?:image|binary)-"
+    r"(?P<version>\d+\.\d+[\w.+~]*(?:-\d+)?)-"
+    rf"(?P<flavour>cloud-|rt-|){X86_64.debian}"
+)
+MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A kernel that the archive offers."""
+
+    version: str
+    flavour: str
+    image: str  # package
+    headers: tuple[str, ...]  # packages; empty if the archive no longer has them
+
+    @property
+    def release(self) -> str:
+        """Return what "uname -r" would print."""
+        return f"{self.version}-{self.flavour}{X86_64.debian}"
+
+    @property
+    def series(self) -> tuple[int, ...]:
+        """Return (6, 12) for 6.12.107+deb13."""
+        return needs.version(self.version)
+
+
+class Archive:
+    """Debian's archive, as the lab's root reaches it."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self.home = root.var / "archive"
+
+    def _apt(self) -> list[str]:
+        home = self.root.inner(self.home)
+        options = {
+            "Dir::Etc::SourceList": f"{home}/sources.list",
+            "Dir::Etc::SourceParts": "-",
+            "Dir::State::Lists": f"{home}/lists",
+            "Dir::Cache": f"{home}/cache",
+            "Acquire::Languages": "none",
+            "APT::Architectures": X86_64.debian,
+        }
+        return [f"-o{name}={value}" for name, value in options.items()]
+
+    def update(self, progress: Progress) -> None:
+        """Fetch the package lists; report missing suites."""
+        for name in ("lists/partial", "cache/archives/partial"):
+            (self.home / name).mkdir(parents=True, exist_ok=True)
+        lines = roots.sources(SUITES, roots.SUITE, roots.OLDER)
+        text = "".join(f"{line}\n" for line in lines)
+        (self.home / "sources.list").write_text(text, encoding="ascii")
+        with progress.step("fetching the archive's lists of packages"):
+            try:
+                self.root.run(["apt-get", "-q", *self._apt(), "update"], 600)
+            except ChildError as error:
+                missing = MISSING.findall(error.output)
+                if not missing:
+                    raise BulkmmError(f"the archive's lists: {error}") from error
+                progress.note(f"not in the archive: {', '.join(missing)}")
+
+    def offers(self) -> list[Offer]:
+        """Return the kernels in the supported range, the most relevant first.
+
+        That is the newest of each series, those with headers before others.
+        """
+        said = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
+        found = offers(set(said.split()))
+        if not found:
+            raise BulkmmError("the archive offers no kernel of the supported range")
+        return found
+
+    def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:
+        """Fetch packages and delete them when the block exits."""
+        return kernels.fetched(self.root, names, self.home / "debs", self._apt())
+
+    @contextmanager
+    def installed(self, offer: Offer) -> Iterator[None]:
+        """Unpack a kernel's headers in the root while the block runs."""
+        kept = [place for place in self._places(offer) if not place.exists()]
+        try:
+            with self.fetched(offer.headers) as debs:
+                kernels.unpack(self.root, debs)
+            yield
+        finally:
+            for place in kept:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _places(self, offer: Offer) -> list[Path]:
+        places = kernels.header_places(offer.release, offer.version)
+        places.append(f"lib/modules/{offer.release}")
+        places.append(f"share/doc/linux-headers-{offer.release}")
+        return [self.root.path / "usr" / place for place in places]
+
+
+def offers(known: set[str]) -> list[Offer]:
+    """Return the kernels among the names of all packages (Archive.offers())."""
+    table = needs.read(X86_64.name)
+    found: dict[tuple[str, str], Offer] = {}
+    for name in sorted(known):
+        named = IMAGE.fullmatch(name)
+        if not named or not table.supports(named["version"]):
+            continue
+        version, flavour = named["version"], named["flavour"]
+        release = f"{version}-{flavour}{X86_64.debian}"
+        image = f"linux-binary-{release}"
+        if image not in known:
+            image = f"linux-image-{release}"
+        # 6.12-amd64 is a metapackage, but experimental's 7.3-amd64 is a split kernel
+        if version.count(".") > 1 or image.startswith("linux-binary-"):
+            headers = kernels.header_packages(known, release, version)
+            complete = headers if known.issuperset(headers) else ()
+            found[version, flavour] = Offer(version, flavour, image, complete)
+    return _ranked(list(found.values()))
+
+
+def _ranked(found: list[Offer]) -> list[Offer]:
+    """Return the newest of each series, then the rest, those with headers first."""
+    newest = sorted(found, key=lambda one: kernels.age(one.release), reverse=True)
+    newest.sort(key=lambda one: not one.headers)
+
+    def rank(one: Offer) -> tuple[bool, int, list[int], int]:
+        same = dict.fromkeys(x.version for x in newest if x.series == one.series)
+        place = [*same].index(one.version)
+        series = [-number for number in one.series]
+        return place > 0 and not one.headers, place, series, FLAVOURS.index(one.flavour)
+
+    return sorted(found, key=rank)

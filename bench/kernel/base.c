@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What all parts use: errors, memory, random numbers, checksums. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../core/evict.h"
+#include "native.h"
+
+/* Prints one line and exits. */
+void die(const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	_exit(ENVIRONMENT);
+}
+
+/* Zeroed memory for structures that the kernel follows pointers to. */
+void *need(size_t bytes)
+{
+	void *at = calloc(1, bytes);
+
+	if (!at)
+		die("no memory: %zu bytes", bytes);
+	return at;
+}
+
+static char *memory_map(size_t bytes)
+{
+	char *at = mmap(NULL, bytes + HUGE_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		die("no memory: %zu bytes: %s", bytes, strerror(errno));
+	at = (char *)(((uintptr_t)at + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1));
+	madvise(at, bytes, MADV_HUGEPAGE);
+	return at;
+}
+
+#define REGIONS_MAX 16
+
+/*
+ * Memory that is measured: on huge pages if possible. The second kernel, which
+ * asks for the same in the same order, gets what the first one has: a
+ * difference between them is not one between places.
+ */
+char *memory(size_t bytes)
+{
+	static struct region {
+		char *at;
+		size_t bytes;
+	} regions[REGIONS_MAX];
+	static SIDE size_t taken;
+	struct region *region = &regions[taken++];
+
+	if (taken > REGIONS_MAX)
+		die("too many regions");
+	if (region->at && region->bytes != bytes)
+		die("the two kernels lay out memory differently");
+	if (!region->at)
+		*region = (struct region){ memory_map(bytes), bytes };
+	return region->at;
+}
+
+static uint64_t random_state = 1;
+
+/* Like the order of rounds, repeatable by the seed. */
+uint64_t random_next(void)
+{
+	return order_random(&random_state);
+}
+
+void random_seed(uint64_t seed)
+{
+	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+/* Differs if one word differs; @bytes: a multiple of 8. */
+uint64_t checksum(const void *at, uint64_t bytes)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15ULL, *word = at;
+	uint64_t made = odd;
+
+	for (; bytes; bytes -= sizeof(*word)) {
+		made = (made ^ *word++) * odd;
+		made ^= made >> 32;
+	}
+	return made;
+}
+
+/* Out of all caches, if they could hold a good part of it. */
+void evict(const void *at, uint64_t bytes)
+{
+	if (bytes < 4 * buffer_cache_bytes())
+		bmm_evict(at, bytes);
+}

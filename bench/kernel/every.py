@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab kernels``: check every kernel of the archive natively.
+
+Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bench.kernel import measure, process, vmlinux
+from bench.kernel.archive import Archive, Offer
+from bulkmm.control import needs
+from bulkmm.results import facts, stats, table
+from bulkmm.results.model import Document
+from bulkmm.results.sheet import Sheet
+from bulkmm.shell import files
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.progress import Progress
+from lab import run
+from lab.commands import page
+from lab.commands.matrix import need_places, pattern
+from lab.machine import build, root
+from lab.machine.arch import X86_64
+from lab.machine.kernels import Kernel, age
+from lab.paths import PROJECT, content_key, locked, need_sources, scratch, used
+
+SIZES = {
+    "memmap": 3 << 30,
+    "clear": 128 << 20,
+    "copy": 64 << 20,
+    "vmap": 100 << 20,
+}
+BASE = "stock"
+# older kernels lack the functions of these paths, or have them with other types
+SINCE = {"alloc": "7.3", "prezero": "6.12"}
+HEADINGS = ("kernel", "module", "prototypes", *SIZES)
+
+
+@dataclass
+class Row:
+    """The results for one kernel."""
+
+    release: str
+    key: str  # of the sources it was made from
+    module: str = "built"
+    prototypes: str = ""
+    paths: dict[str, str] = field(default_factory=dict)
+    # by its BTF: structs, and the prototypes of functions hooked or called
+    types: dict[str, int | str] = field(default_factory=dict)
+    ok: bool = True
+    cpu: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the row's cells in heading order."""
+        paths = (self.paths.get(name, "") for name in SIZES)
+        return [f"`{self.release}`", self.module, self.prototypes, *paths]
+
+
+def every(args: argparse.Namespace) -> int:
+    """Check the kernels of the archive one after the other."""
+    need_places(args)
+    if args.count is not None and args.count < 1:
+        raise UsageError(f"--count {args.count}: give 1 or more")
+    chosen = pattern(args.only)
+    need_sources()
+    run.need_root()
+    progress = Progress()
+    with ExitStack() as stack:
+        with locked(progress) as cache:
+            held = Archive(root.ensure(cache, progress))
+            held.update(progress)
+            found = [one for one in held.offers() if chosen.search(one.release)]
+            stack.enter_context(used(cache))  # until the last was looked at
+        return _every(args, held, found, progress)
+
+
+def _every(
+    args: argparse.Namespace, held: Archive, found: list[Offer], progress: Progress
+) -> int:
+    looked_at = found[: args.count]
+    if args.list:
+        for one in looked_at:
+            print(one.release, "" if one.headers else "(no headers)")
+        return Exit.OK
+    rows = []
+    with scratch("bulkmm-kernels-") as made:
+        to = args.json_dir or made
+        for number, one in enumerate(looked_at, 1):
+            progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
+            row = kept(one, to) if args.resume else None
+            rows.append(row or look_at(held, one, to, progress))
+            if args.output:  # keeps partial results if interrupted
+                page.write(args.output, markdown(rows, len(found)))
+    Sheet(HEADINGS, [row.cells() for row in rows]).print()
+    print(summary(rows, len(found)))
+    return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
+
+
+def key() -> str:
+    """Return a hash of the sources of module, harness and judges."""
+    native = [*(PROJECT / "bench").glob("*/*.[ch]")]
+    python = [*(PROJECT / "bench" / "kernel").glob("*.py"), Path(__file__)]
+    python.append(Path(stats.__file__))
+    return content_key([*build.sources(), *native, *python])
+
+
+def kept(offer: Offer, to: Path) -> Row | None:
+    """Return the row of an earlier run, if the sources are the same."""
+    held = files.read_json(to / f"{offer.release}.json")
+    if held.get("key") != key():
+        return None
+    row = Row(**held)
+    return row if row.ok else None
+
+
+def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
+    """Fetch, build, run and write the row; keep only the row."""
+    row = Row(offer.release, key())
+    # its own directory: another command may be checking kernels too
+    with scratch("work-", archive.home) as work:
+        try:
+            image = work / "vmlinuz"
+            with locked(progress), archive.fetched((offer.image,)) as debs:
+                image.write_bytes(vmlinux.boot_file(debs[0]))
+            _prototypes(row, image)
+            module = _module(archive, offer, row, work, progress)
+            _run(row, image, module, progress)
+        except BulkmmError as error:
+            row.ok = False
+            row.module = f"FAILED: {_line(error)}"
+    text = json.dumps(asdict(row), indent=1) + "\n"
+    files.write(to / f"{offer.release}.json", text, "the row")
+    return row
+
+
+def _line(error: BulkmmError) -> str:
+    """Return an error's first line and, from a compiler, its first complaint."""
+    first, *more = str(error).splitlines()
+    complaints = [line.strip() for line in more if "error:" in line or "***" in line]
+    return " ".join([first, *complaints[:1]])
+
+
+def _prototypes(row: Row, image: Path) -> None:
+    _, types = process.read(image)
+    known, series = needs.read(X86_64.name), needs.series(row.release)
+    said, names = [], 0
+    for path in known.paths:
+        against = types.against(path, known.prototypes)
+        without, _ = types.compared(path.optional, known.prototypes)
+        names += len(path.hooks) + len(path.calls)
+        if against and not needs.at_least(series, SINCE.get(path.name, series)):
+            said.append(f"without {path.name}")
+            continue
+        row.ok &= not against
+        said += [*against, *(f"without {name}" for name in without)]
+    row.prototypes = "; ".join(said) or f"all {names}"
+    written = {one: " or ".join(types.prototypes(one)) for one in known.prototypes}
+    row.types = {**process.layout(types), **written}
+
+
+def _module(
+    archive: Archive, offer: Offer, row: Row, work: Path, progress: Progress
+) -> Path | None:
+    if not offer.headers:
+        row.module = "no headers"
+        return None
+    try:
+        with locked(progress), archive.installed(offer):
+            build.make(Kernel(archive.root, offer.release), work / "built", [])
+    except BulkmmError as error:
+        row.ok = False
+        row.module = f"FAILED: {_line(error)}"
+        return None
+    return work / "built" / "module" / "bulkmm.ko"
+
+
+def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None:
+    with process.prepared(image, module, "host", progress) as ready:
+        for name, size in SIZES.items():
+            job = measure.Job(image, module, rounds=1, processes=2, size=size)
+            try:
+                document = measure.measured(ready, job, [name])
+            except BulkmmError as error:
+                row.ok = False
+                row.paths[name] = f"FAILED: {_line(error)}"
+                continue
+            row.cpu = facts.cpu_name(document)
+            row.paths[name] = _said(name, document)
+            row.ok &= not document.failed
+
+
+def _said(name: str, document: Document) -> str:
+    if wrong := ", ".join(check.name for check in document.failed):
+        return f"FAILED: differs: {wrong}"
+    if not any(one.variant in measure.PICKED[name] for one in document.results):
+        return "stock only"
+    if document.run["load"][0] > document.machine["cpu"]["cores"]:
+        return "="
+    ratios = [
+        one.ratio
+        for one in document.ratios
+        if one.base == BASE and one.variant in measure.PICKED[name]
+    ]
+    low, high = min(ratios), max(ratios)
+    return f"= {low:.2f}{facts.DASH}{high:.2f}{table.TIMES}"
+
+
+def markdown(rows: Iterable[Row], offered: int) -> list[str]:
+    """Return the generated part of the page; the run may still be incomplete."""
+    rows = sorted(rows, key=lambda row: age(row.release))
+    cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
+    lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
+    said = [f"CPU: {cpus}.", summary(rows, offered)]
+    return [*said, "", *lines, *_updates(rows), ""]
+
+
+def _updates(rows: Iterable[Row]) -> list[str]:
+    """Return what each release has other than the one before it, line by line."""
+    before: dict[tuple[str, ...], Row] = {}
+    said, same = [], 0
+    for row in rows:
+        line = needs.series(row.release), *re.findall("-(?:cloud|rt)-", row.release)
+        if row.types and (old := before.get(line)):
+            differ = [
+                f"`{name}` {old.types.get(name)}, then {value}"
+                for name, value in row.types.items()
+                if old.types.get(name) != value
+            ]
+            same += not differ
+            whose = f"- `{old.release}`, `{row.release}`"
+            said += [f"{whose}: {'; '.join(differ)}"] if differ else []
+        if row.types:
+            before[line] = row
+    return [*said, f"- pairs that do not differ: {same}"]
+
+
+def summary(rows: Iterable[Row], offered: int) -> str:
+    """Return how many passed."""
+    rows = list(rows)
+    built = sum(row.module == "built" for row in rows)
+    return (
+        f"Kernels: {len(rows)} of {offered} offered; with the module: "
+        f"{built}; without a finding: {sum(row.ok for row in rows)}."
+    )

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Find a kernel image by name, and the module for it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bulkmm.control import module as modules
+from bulkmm.control.root import Root
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from lab.paths import PROJECT, scratch
+
+IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
+DKMS = Path("/usr/src")  # where the package of the sources installs them
+NO_MODULE = "none"  # instead of a module
+
+
+def image(name: str) -> Path | None:
+    """Return the image in a file or of an installed release; None: ask the lab."""
+    if Path(name).is_file():
+        return Path(name)
+    if "/" in name:
+        raise BulkmmError(f"{name}: no such file")
+    places = (Path(form.format(name)) for form in IMAGES)
+    return next((file for file in places if file.is_file()), None)
+
+
+@contextmanager
+def module(release: str, progress: Progress) -> Iterator[Path | None]:
+    """Yield the module for a kernel: installed, or built against its headers."""
+    headers = Path(f"/lib/modules/{release}/build")
+    if file := modules.installed(Root(Path("/")), release):
+        yield Path(file)
+    elif (sources := _sources()) and (headers / "Makefile").is_file():
+        with scratch("bulkmm-module-") as build_dir:
+            yield _build_module(release, headers, sources, build_dir, progress)
+    else:
+        yield None
+
+
+def _sources() -> Path | None:
+    """Return the directory of the module's sources: a checkout, or DKMS's."""
+    places = [PROJECT, *sorted(DKMS.glob("bulkmm-*"), reverse=True)]
+    return next((p for p in places if (p / "module" / "Kbuild").is_file()), None)
+
+
+def _build_module(
+    release: str, headers: Path, sources: Path, to: Path, progress: Progress
+) -> Path:
+    from bulkmm.shell import child
+
+    for part in ("module", "core"):
+        shutil.copytree(sources / part, to / part)
+    argv = [*child.TIED, "make", "-C", str(headers), f"M={to}/module", "modules"]
+    with progress.step(f"building the module for {release}"):
+        how = "name one by --module, or none"
+        with child.explained(f"the module does not build for {release} ({how})"):
+            child.run(argv, 300)
+    return to / "module" / "bulkmm.ko"
+
+
+def of_lab(
+    name: str, module_file: Path | None, progress: Progress, *, build_module: bool
+) -> tuple[Path, Path | None]:
+    """Return a kernel of the lab and its module; locks only to make them."""
+    from lab import paths, run
+    from lab.machine import build, kernels, root
+
+    paths.need_sources()
+    kernels.check(name)
+    kernel = run.cached(root.of(paths.cache_dir()), name)
+    if not kernel or (build_module and not build.place(kernel, []).is_dir()):
+        run.need_root()
+        with run.locked_with([name], progress) as cache:
+            kernel = run.kernel_of(root.ensure(cache, progress), name, progress)
+            if build_module:
+                build.ensure(kernel, [], progress)
+    if build_module:
+        module_file = build.place(kernel, []) / "module" / "bulkmm.ko"
+    return kernel.image, module_file
+
+
+@contextmanager
+def files(
+    kernel: str, wanted: str | None, progress: Progress
+) -> Iterator[tuple[Path, Path | None]]:
+    """Yield the image and module that the command line selects."""
+    module_file = None if wanted in (None, NO_MODULE) else Path(wanted)
+    image_file = image(kernel)
+    if not image_file:
+        yield of_lab(kernel, module_file, progress, build_module=wanted is None)
+    elif wanted is not None:
+        yield image_file, module_file
+    else:
+        from bench.kernel import vmlinux
+
+        release = vmlinux.release(image_file)
+        with module(release, progress) as default_module:
+            if not default_module:
+                raise UsageError(
+                    f"no bulkmm.ko for {release}, nor its headers here: "
+                    f"name a --module, or {NO_MODULE}"
+                )
+            yield image_file, default_module

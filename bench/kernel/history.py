@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench history``: the code of kernel after kernel, on this CPU.
+
+Each kernel's own code only. The process is the unit: every kernel has one before
+any has the next, in random order.
+"""
+
+import argparse
+import dataclasses
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import amount, judge
+from bench import measure as bench
+from bench.kernel import find, measure, process, vmlinux
+from bench.kernel.run import need_packages
+from bench.measure import Event, Observer
+from bench.subjects import Request, Subject
+from bulkmm.control import needs, text
+from bulkmm.results import facts, grid, table
+from bulkmm.results import finish as outcome
+from bulkmm.results.model import Document, Result
+from bulkmm.results.sheet import Sheet, print_lines
+from bulkmm.shell.progress import Progress
+
+AGAIN = grid.AGAIN
+
+
+def _time(arm: Result) -> str:
+    return text.duration(arm.median)
+
+
+def _rate(arm: Result) -> str:
+    return f"{arm.bytes / arm.median:.1f} GB/s"
+
+
+def _entry(arm: Result) -> str:
+    return f"{arm.median / (arm.bytes / 8):.2f} ns"
+
+
+class Column(NamedTuple):
+    """A column: a scenario of a subject, and how its times are written."""
+
+    heading: str
+    subject: str
+    scenario: str
+    formatter: Callable[[Result], str]
+
+
+COLUMNS = (
+    Column("memmap, 16 GiB", "memmap", "pmem-fsdax-16g", _time),
+    Column("clear, 2 MiB", "clear", "thp-2m", _rate),
+    Column("copy, 2 MiB", "copy", "copy-2m", _rate),
+    Column("vmap, a page", "vmap", "vmap-100m-order0", _entry),
+    Column("vmap, a page of a run", "vmap", "vmap-100m-order9", _entry),
+)
+
+
+def history(args: argparse.Namespace) -> int:
+    """Measure; show and write the result."""
+    need_packages()
+    outcome.need_place(args)
+    rounds, processes = amount.repeats(args)
+    progress = Progress()
+    job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
+    with ExitStack() as stack:
+        files = stack.enter_context(_images(args.kernels, progress))
+        # of two of the same release, the last
+        ready = {
+            kernel.release: kernel
+            for file in files
+            if (
+                kernel := stack.enter_context(
+                    process.prepared(file, None, "host", progress)
+                )
+            )
+        }
+        observer = stack.enter_context(
+            progress.following("bench history", "bench history")
+        )
+        document = measure_kernels(list(ready.values()), job, observer)
+
+    def show() -> None:
+        report = sheet(document)
+        print(*report.markdown(), sep="\n") if args.markdown else report.print()
+        print_lines(notes(document))
+
+    return outcome.finish(args, document, show)
+
+
+@contextmanager
+def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
+    """Yield the images named or, if none is, the newest of each series there is."""
+    if names:
+        with ExitStack() as stack:
+            contexts = [find.files(name, find.NO_MODULE, progress) for name in names]
+            yield [stack.enter_context(context)[0] for context in contexts]
+        return
+    from bench.kernel import archive
+    from lab import paths, run
+    from lab.machine import root
+
+    paths.need_sources()
+    run.need_root()
+    with paths.scratch("bulkmm-history-") as directory:
+        with paths.locked(progress) as cache:
+            repository = archive.Archive(root.ensure(cache, progress))
+            repository.update(progress)
+            newest = {offer.series: offer for offer in reversed(repository.offers())}
+            for offer in newest.values():
+                file = directory / offer.release
+                step = progress.step(f"fetching {offer.release}")
+                with step, repository.fetched((offer.image,)) as debs:
+                    file.write_bytes(vmlinux.boot_file(debs[0]))
+        yield sorted(directory.iterdir())
+
+
+def measure_kernels(
+    kernels: Sequence[process.Prepared], job: measure.Job, observer: Observer
+) -> Document:
+    """Return what all kernels take for the scenarios of all columns."""
+    kernels = sorted(kernels, key=lambda kernel: needs.version(kernel.release))
+    oldest = kernels[0].release
+    subject = Subject(
+        name="history",
+        bases=(oldest,),
+        right="the same in every round",
+        wrong="differs",
+    )
+    chance = random.Random(job.seed)  # noqa: S311
+
+    def start(number: int, padding: str) -> Iterator[Event]:
+        yield {"event": "start", "rounds": job.rounds}
+        for column in COLUMNS:
+            only = dataclasses.replace(job, only=(column.scenario,))
+            size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
+            words = [*measure.words(only, column.subject, size, number), "--stock"]
+            for kernel in chance.sample(kernels, len(kernels)):
+                for event in measure.events(kernel, words, padding):
+                    again = AGAIN if event.get("variant", "").endswith(AGAIN) else ""
+                    # the control is the oldest's; of others it is only verified
+                    if kernel.release == oldest:
+                        yield {**event, "variant": oldest + again}
+                    elif event["event"] != "sample" or not again:
+                        yield {**event, "variant": kernel.release}
+
+    request = Request(subject, subject.full, processes=job.processes, seed=job.seed)
+    result = bench.measure_requests([(request, start)], observer)
+    # whose code ran is in the names of the variants, too
+    result.run["host_kernel"] = result.machine["kernel"]
+    result.run["returns"] = kernels[0].mitigations
+    result.machine["kernel"] = kernels[-1].release
+    return result
+
+
+def sheet(document: Document) -> Sheet:
+    """Return a row per kernel, oldest first, with its ratio to the oldest."""
+    scenarios = judge.by_scenario(document.results)
+    ratios = {(one.scenario, one.variant): one for one in document.ratios}
+    columns = [one for one in COLUMNS if one.scenario in scenarios]
+    names = list(scenarios[columns[0].scenario])
+    names.remove(names[0] + AGAIN)
+    rows = [
+        [
+            f"{name}",
+            *(
+                one.formatter(scenarios[one.scenario][name])
+                + (f", {table.factor(ratio)}" if ratio else "")
+                for one in columns
+                for ratio in [ratios.get((one.scenario, name))]
+            ),
+        ]
+        for name in names
+    ]
+    return Sheet(("kernel", *(one.heading for one in columns)), rows)
+
+
+def notes(document: Document) -> list[str]:
+    """Return the lines below the table."""
+    first = document.results[0].variant
+    summary = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
+    machine = f"native: {facts.cpu_name(document)}; n = {document.run['processes']}"
+    quiet = facts.quiet(document)
+    return [
+        summary,
+        f"{machine} processes.",
+        *quiet,
+        facts.passed(document),
+        table.LEGEND,
+    ]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run the harness process by process; its events become a result document."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from bench import measure as bench
+from bench import program
+from bench.amount import check_memory
+from bench.kernel import process
+from bench.measure import Event, Observer
+from bench.subjects import Amount, Request, Subject
+from bulkmm.results import grid
+from bulkmm.results.model import Document
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from bulkmm.shell.size import GIB, MIB
+
+LIMIT = 600  # seconds per process; more than may be fuzzed
+KERNEL = "kernel"
+GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
+SPARE = 512 << 20  # bytes for images, tables and the rest of the system
+
+
+def _subject(
+    name: str,
+    own_variants: tuple[str, ...],
+    full: int,
+    quick: int,
+    memory: float,
+    *,
+    cached: tuple[str, ...] = (),
+    cold: str = ".*",
+) -> Subject:
+    return Subject(
+        name=name,
+        full=Amount(full),
+        quick=Amount(quick),
+        memory=memory,
+        own_variants=own_variants,
+        bases=(grid.STOCK,),
+        cold=cold,
+        cached=cached,
+        right="as the kernel's own code leaves it, in every round",
+        wrong="differs from what the kernel's own code leaves",
+    )
+
+
+# what a path does when it picks by itself
+PICKED = {
+    **dict.fromkeys(("memmap", "clear", "copy"), ("bulkmm",)),
+    "vmap": ("pte", "block"),
+}
+WRITING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
+SUBJECTS = {
+    one.name: one
+    for one in (
+        # a struct page and its checksum per page of the device
+        _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
+        _subject(
+            "clear",
+            WRITING,
+            256 * MIB,
+            64 * MIB,
+            1.02,
+            cached=WRITING[:2],  # by itself it may leave all in a large cache
+            cold=r"\w+-\d+[kmg](-populate)?",
+        ),
+        # source and destination
+        _subject(
+            "copy",
+            WRITING,
+            256 * MIB,
+            64 * MIB,
+            2.1,
+            cold=r"\w+-\d+[kmg](-middle|-last)?",
+        ),
+        # the scenarios' names include the size of the arrays
+        _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
+        # memory blocks, whose struct pages exceed the caches
+        _subject("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run."""
+
+    kernel: Path
+    module: Path | None
+    mitigations: str = "host"
+    rounds: int = 5
+    processes: int = 6
+    seed: int = 1
+    size: int | None = None
+    quick: bool = False
+    only: Sequence[str] = ()  # names of scenarios; (): all
+    backends: bool = False  # each backend, too
+    corrupt: bool = False  # break one word of what the module wrote
+    case: str | None = None  # runs instead of the scenarios
+    against: Path | None = None  # the kernel to compare with, instead of a module
+
+
+def run(
+    job: Job, names: Sequence[str], progress: Progress, observer: Observer | None = None
+) -> Document:
+    """Measure and compare these subjects; ``observer`` is called for each event."""
+    for name in names:
+        requested(job, SUBJECTS[name])  # reject bad requests at once
+    images = job.kernel, job.module, job.against
+    with process.two(*images, job.mitigations, progress) as ready:
+        return measured(ready, job, names, observer)
+
+
+def measured(
+    ready: process.Prepared,
+    job: Job,
+    names: Sequence[str],
+    observer: Observer | None = None,
+) -> Document:
+    """Return the measurements of a prepared kernel."""
+    requests = [requested(job, _adapt_subject(ready, SUBJECTS[name])) for name in names]
+    starts = [(request, partial(_process, ready, job, request)) for request in requests]
+    document = bench.measure_requests(starts, observer)
+    if not document.results:
+        scenarios = ", ".join(job.only)
+        raise UsageError(f"no scenario {scenarios} of this size: see docs/native.md")
+    document.run |= {
+        "host_kernel": document.machine["kernel"],
+        "returns": ready.mitigations,
+    }
+    document.machine["kernel"] = ready.release  # whose code it is
+    if ready.against:
+        document.run["against"] = ready.against.release
+    return document
+
+
+def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
+    """Return a subject as it is if there is a kernel to compare with."""
+    if not ready.against:
+        return subject
+    release = ready.against.release
+    return replace(
+        subject,
+        own_variants=(KERNEL, *subject.own_variants),
+        bases=(grid.AGAINST,),
+        cold="",
+        right=f"as the code of {release} leaves it, in every round",
+        wrong=f"differs from what the code of {release} leaves",
+    )
+
+
+def requested(job: Job, subject: Subject) -> Request:
+    """Return what to run of a subject; rejects what cannot be."""
+    amount = subject.quick if job.quick else subject.full
+    least = GIB if any(GIGANTIC in name for name in job.only) else 0
+    request = Request(
+        subject,
+        replace(amount, size=job.size or max(amount.size, least)),
+        rounds=job.rounds,
+        processes=job.processes,
+        seed=job.seed,
+    )
+    check_memory(int(request.amount.size * subject.memory), SPARE)
+    return request
+
+
+def _process(
+    ready: process.Prepared, job: Job, request: Request, number: int, padding: str
+) -> list[Event]:
+    arguments = words(job, request.subject.name, request.amount.size, number)
+    return events(ready, arguments, padding)
+
+
+def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
+    """Return the harness's arguments for one process."""
+    arguments = [subject, f"--size={size}", f"--rounds={job.rounds}"]
+    arguments += [f"--seed={job.seed + number}"]
+    arguments += [f"--only={','.join(job.only)}"] if job.only else []
+    arguments += ["--backends"] if job.backends else []
+    arguments += ["--break-one-word"] if job.corrupt else []
+    return arguments + ([] if job.case is None else [f"--case={job.case}"])
+
+
+def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
+    """Run one process; padding in its environment shifts its stack."""
+    late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
+    command = ready.command(words)
+    environment = {"BULKMM_BENCH_PADDING": padding}
+    completed = program.run(command, LIMIT, "the native harness", late, environment)
+    if completed.returncode not in (0, program.WRONG_OUTPUT):
+        error_lines = completed.stderr.strip().splitlines() or [
+            f"ended with {completed.returncode}"
+        ]
+        raise BulkmmError(f"{words[0]} of {ready.release}: {error_lines[-1]}")
+    return [json.loads(line) for line in completed.stdout.splitlines()]

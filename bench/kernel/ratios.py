@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The ratios of this CPU, measured for "bulkmm worth --measure"."""
+
+import sys
+
+from bench.amount import FULL_PROCESSES
+from bench.kernel import find, measure
+from bench.kernel import run as native
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from bulkmm.worth import gain
+from bulkmm.worth.gain import Known
+
+
+def measure_ratios(release: str) -> Known:
+    """Return figures that are measured now, as by "bench kernel --quick"."""
+    sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
+    scenarios = (name for names in gain.SCENARIOS.values() for name in names)
+    names = sorted({name.replace("-100g", "-16g") for name in scenarios})
+    often = 1, FULL_PROCESSES  # fewer processes prove no ratio
+    progress = Progress()
+    try:
+        native.need_packages()
+
+        with find.files(release, None, progress) as (image, module):
+            job = measure.Job(image, module, "host", *often, quick=True, only=names)
+            document = measure.run(job, native.SUBJECTS, progress)
+    except BulkmmError as error:
+        raise BulkmmError(f"--measure: {error}") from error
+    for check in document.failed:
+        raise BulkmmError(f"--measure: check failed: {check.name}: {check.detail}")
+    return Known("measured just now", gain.of(document))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Symbols of a kernel image, from its kallsyms.
+
+vmlinux-to-elf finds the tables; it runs as a separate program (its licence is
+GPL-3.0). It gets only their section: it scans every byte of a file many times,
+which takes a minute for a whole kernel. The tables' addresses are relative to the
+first segment, so the header stays.
+"""
+
+import bisect
+import io
+import os
+import struct
+import sys
+
+from elftools.elf.elffile import ELFFile
+
+from bench import program
+from bench.kernel.vmlinux import Image
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+
+FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
+LIMIT = 120  # seconds
+FIELDS = 3  # of its lines: address, type, name
+LEAST = 1000  # a kernel has no fewer symbols
+PAGE = 4096  # holds the header and keeps the section's alignment
+SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: offset, count
+
+
+class Symbols:
+    """The addresses of symbols in the process."""
+
+    def __init__(self, image: Image, lines: str) -> None:
+        """Map the symbols found into the process."""
+        self.all: dict[str, int] = {}
+        for line in lines.splitlines():
+            words = line.split()
+            if len(words) == FIELDS:
+                self.all.setdefault(words[2], image.place(int(words[0], 16)))
+        self._sorted = sorted(set(self.all.values()))
+
+    def __getitem__(self, name: str) -> int:
+        """Return the address of a symbol."""
+        if name not in self.all:
+            raise BulkmmError(f"the kernel has no symbol {name}")
+        return self.all[name]
+
+    def size(self, name: str) -> int:
+        """Return the distance to the next symbol."""
+        start = self[name]
+        return self._sorted[bisect.bisect_right(self._sorted, start)] - start
+
+
+def find(image: Image, progress: Progress) -> Symbols:
+    """Return the symbols of an image."""
+    with progress.step(f"reading the symbols of {image.release}"):
+        return Symbols(image, _run_finder(image))
+
+
+def _tables(image: Image) -> bytes:
+    """Return an ELF file of the header and the section of kallsyms."""
+    header = bytearray(image.payload[:PAGE])
+    struct.pack_into("<Q", header, SECTIONS_AT, 0)
+    struct.pack_into("<HH", header, SECTIONS_NR, 0, 0)
+    section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
+    return bytes(header) + (section.data() if section else b"")
+
+
+def _run_finder(image: Image) -> str:
+    """Run the finder on the tables as they are before relocation."""
+    with os.fdopen(os.memfd_create("kernel"), "wb", 0) as raw:
+        raw.write(_tables(image))
+        name = f"/proc/{os.getpid()}/fd/{raw.fileno()}"
+        command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
+        late = f"the kernel's symbols were not found in {LIMIT} s"
+        completed = program.run(command, LIMIT, sys.executable, late)
+    if completed.returncode or len(completed.stdout.splitlines()) < LEAST:
+        raise BulkmmError(
+            f"the kernel {image.release} has no kallsyms that can be read"
+        )
+    return completed.stdout

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The native bench program: its path and its output."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bulkmm.shell.ending import end_with_parent
+from bulkmm.shell.errors import BulkmmError
+
+PROGRAM = Path(__file__).parents[1] / "build" / "native" / "bmm-bench"
+LIST_TIMEOUT = 60  # seconds
+WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
+
+
+def find() -> Path:
+    """Return the program: BULKMM_BENCH, else the one built in the checkout."""
+    forced = os.environ.get("BULKMM_BENCH")
+    path = Path(forced) if forced else PROGRAM
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        hint = "BULKMM_BENCH is no program" if forced else "run make build"
+        raise BulkmmError(f"the bench program was not found: {hint}")
+    return path
+
+
+def run(
+    command: Sequence[object],
+    limit: float,
+    name: str,
+    late: str,
+    environment: dict[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; ``late`` describes a time-out in the error."""
+    try:
+        return subprocess.run(
+            list(map(str, command)),
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+            env=environment,
+            # an interrupt within Popen() leaves nobody who would end it
+            preexec_fn=end_with_parent,
+        )
+    except OSError as error:
+        raise BulkmmError(f"{name} does not run: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise BulkmmError(late) from error
+
+
+def backends(subject: str) -> list[str]:
+    """Return the backends of a subject on this CPU, slowest first."""
+    late = f"the bench program listed nothing in {LIST_TIMEOUT} s"
+    completed = run(
+        [find(), "--list", subject], LIST_TIMEOUT, "the bench program", late
+    )
+    if completed.returncode:
+        raise BulkmmError(f"the bench program ended with {completed.returncode}")
+    return completed.stdout.split()
+
+
+def event(line: str) -> dict[str, Any]:
+    """Return the event in a line of the program."""
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise BulkmmError(f"the bench program printed no event: {line.strip()[:80]}")
+    return value
+
+
+def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
+    """Run the program and yield its JSON lines as they come.
+
+    Padding in the environment shifts its stack.
+    """
+    command = [str(find()), *arguments]
+    environment = {**os.environ, "BULKMM_BENCH_PADDING": padding}
+    try:
+        child = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - no threads here
+        )
+    except OSError as error:
+        raise BulkmmError(f"the bench program does not run: {error}") from error
+    with child:
+        try:
+            yield from map(event, child.stdout or ())
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode not in (0, WRONG_OUTPUT):
+        raise BulkmmError(f"the bench program ended with {child.returncode}")

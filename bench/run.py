@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm bench``: measure the core natively on this machine."""
+
+import argparse
+from contextlib import nullcontext
+
+from bench import amount, measure, subjects
+from bench import goals as reached
+from bench import populate as residency
+from bench.subjects import Request
+from bulkmm.results import finish as outcome
+from bulkmm.results import table
+from bulkmm.results.model import Document
+from bulkmm.results.sheet import print_lines
+from bulkmm.shell import size
+from bulkmm.shell.errors import Exit
+from bulkmm.shell.progress import Progress
+
+
+def bench(args: argparse.Namespace) -> int:
+    """Measure; show and write the result."""
+    outcome.need_place(args)
+    plan = requests(args)
+    with Progress().following("bench: making the memory present", "bench") as observer:
+        document = measure.run_bench(plan, observer)
+
+    def show() -> None:
+        table.print_documents([document], show=table.Show(all_rows=args.all_rows))
+        for line in reached.missed(document, reached.SELECTION):
+            print(line)
+
+    return outcome.finish(args, document, show)
+
+
+def requests(args: argparse.Namespace) -> list[Request]:
+    """Return the request that the command line makes."""
+    by_name = subjects.SUBJECTS
+    rounds, processes = amount.repeats(args)
+    plan = []
+    for subject in by_name.values() if args.action == "all" else [by_name[args.action]]:
+        much = subject.quick if args.quick else subject.full
+        backend = getattr(args, "backend", None)
+        plan.append(Request(subject, much, rounds, processes, backend=backend))
+    return plan
+
+
+def populate(args: argparse.Namespace) -> int:
+    """Measure the ways to populate."""
+    outcome.need_place(args)
+    size_text = args.size or ("256M" if args.quick else "1G")
+    usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
+    job = residency.Job(
+        size=size.parse_bytes(size_text, "1T"),
+        kinds=args.kind or residency.KINDS,
+        processes=usual if args.processes is None else args.processes,
+        quick=args.quick,
+    )
+    residency.check(job)
+    pool = residency.reserved(job.size) if args.reserve else nullcontext()
+    with Progress().following("bench: populate", "bench") as observer, pool:
+        document = residency.run(job, observer)
+
+    def show() -> None:
+        table.print_documents([document], show=table.Show(full=True))
+        for why in document.run.get("skipped", {}).values():
+            print(f"left out: {why}")
+
+    return outcome.finish(args, document, show)
+
+
+def goals(args: argparse.Namespace) -> int:
+    """Print the outcome of each goal."""
+    for path in args.results:
+        document = Document.read(path)
+        if len(args.results) > 1:
+            print(f"{path}:")
+        reached.sheet(document).print()
+        print_lines(reached.missed(document) + reached.disagreements(document))
+    return Exit.OK

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Types of a kernel, from its BTF: offsets, sizes, enumerators, prototypes.
+
+Own code, because no library on PyPI reads BTF, and pahole would have to run as
+root in the lab's root.
+"""
+
+import struct
+from collections.abc import Iterable
+
+from bulkmm.control.needs import Needs
+from bulkmm.shell.errors import BulkmmError
+
+Prototypes = dict[str, list[str]]  # by function
+MAGIC = 0xEB9F
+INT, ARRAY, STRUCT, UNION, ENUM, ENUM64 = 1, 3, 4, 5, 6, 19
+POINTER, MODIFIERS = 2, {8, 9, 10, 11, 18}
+FORWARD, FUNCTION, PROTOTYPE = 7, 12, 13
+# C keywords of tagged types
+WORDS = {STRUCT: "struct ", UNION: "union ", ENUM: "enum ", ENUM64: "enum "}
+WORDS |= {FORWARD: "struct ", 9: "volatile ", 10: "const ", 11: "restrict "}
+TRANSPARENT = {9, 10, 11, 18}  # MODIFIERS without a name of their own
+# bytes after the common 12: once per type, and per entry
+PER_TYPE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
+PER_ENTRY = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
+KINDS = 19
+
+
+class Types:
+    """All types of an image."""
+
+    def __init__(self, data: bytes) -> None:
+        """Index them by name."""
+        try:
+            self._index(data)
+        except (struct.error, IndexError, ValueError) as error:
+            raise BulkmmError(f"the kernel's BTF cannot be read: {error}") from error
+
+    def _index(self, data: bytes) -> None:
+        magic, _, _, header, types, size, strings, _ = struct.unpack_from(
+            "<HBBIIIII", data
+        )
+        if magic != MAGIC:
+            raise BulkmmError("the kernel's BTF cannot be read: not BTF")
+        self._data = data
+        self._strings = header + strings
+        self._at = [0]  # of each type by number; 0 is void
+        self._named: dict[str, int] = {}
+        self.enumerators: dict[str, int] = {}
+        self._functions: dict[str, set[int]] = {}  # their prototypes
+        at, end = header + types, header + types + size
+        while at < end:
+            kind, entries = self._head(at)
+            if kind > KINDS:
+                raise ValueError(f"unknown kind {kind}")
+            if kind in (STRUCT, UNION) and (name := self._name(at)):
+                self._named.setdefault(name, len(self._at))
+            elif kind in (ENUM, ENUM64):
+                self._enumerate(at, kind, entries)
+            elif kind == FUNCTION:
+                self._functions.setdefault(self._name(at), set()).add(self._to(at))
+            self._at.append(at)
+            at += 12 + PER_TYPE.get(kind, 0) + PER_ENTRY.get(kind, 0) * entries
+
+    def _head(self, at: int) -> tuple[int, int]:
+        (info,) = struct.unpack_from("<I", self._data, at + 4)
+        return info >> 24 & 31, info & 0xFFFF
+
+    def _name(self, at: int) -> str:
+        start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
+        return self._data[start : self._data.index(b"\0", start)].decode()
+
+    def _to(self, at: int) -> int:
+        """Return the number of the type that modifiers and typedefs resolve to."""
+        return int(struct.unpack_from("<I", self._data, at + 8)[0])
+
+    def _enumerate(self, at: int, kind: int, entries: int) -> None:
+        step, form = PER_ENTRY[kind], "<i" if kind == ENUM else "<q"
+        for cell in range(at + 12, at + 12 + step * entries, step):
+            (value,) = struct.unpack_from(form, self._data, cell + 4)
+            self.enumerators.setdefault(self._name(cell), value)
+
+    def _member(self, at: int, name: str) -> tuple[int, int] | None:
+        """Return offset and type of a member, also inside anonymous members."""
+        _, entries = self._head(at)
+        (info,) = struct.unpack_from("<I", self._data, at + 4)
+        for cell in range(at + 12, at + 12 + 12 * entries, 12):
+            kind, bits = struct.unpack_from("<II", self._data, cell + 4)
+            offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
+            if (member_name := self._name(cell)) == name:
+                return offset, kind
+            inner = self._at[kind]
+            if not member_name and self._head(inner)[0] in (STRUCT, UNION):
+                nested = self._member(inner, name)
+                if nested:
+                    return offset + nested[0], nested[1]
+        return None
+
+    def offset(self, path: str) -> int:
+        """Return the offset of struct.member, in bytes."""
+        return self._find(path)[0]
+
+    def _find(self, path: str) -> tuple[int, int]:
+        struct_name, _, member = path.partition(".")
+        location = None
+        if struct_name in self._named:
+            location = self._member(self._at[self._named[struct_name]], member)
+        if not location:
+            raise BulkmmError(f"the kernel's BTF has no {path}")
+        return location
+
+    def enumerator(self, name: str) -> int:
+        """Return the value of an enumerator."""
+        if name not in self.enumerators:
+            raise BulkmmError(f"the kernel's BTF has no {name}")
+        return self.enumerators[name]
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a struct or of a member of one."""
+        if "." in path:
+            return self._size(self._find(path)[1])
+        if path not in self._named:
+            raise BulkmmError(f"the kernel's BTF has no struct {path}")
+        return self._size(self._named[path])
+
+    def _size(self, number: int) -> int:
+        at = self._at[number]
+        kind, _ = self._head(at)
+        if kind == POINTER:
+            return 8
+        if kind == ARRAY:
+            element, _, count = struct.unpack_from("<III", self._data, at + 12)
+            return self._size(element) * int(count)
+        value = self._to(at)
+        return self._size(value) if kind in MODIFIERS else value
+
+    def prototypes(self, function: str) -> list[str]:
+        """Return the prototypes of the functions of this name, in C."""
+        return sorted(map(self._format_type, self._functions.get(function, ())))
+
+    def against(self, path: Needs, wanted: Prototypes) -> list[str]:
+        """Return why a path cannot attach to this kernel; see paths.def."""
+        missing, mismatches = self.compared(path.needed, wanted)
+        absent = [f"{names}: none" for names in missing]
+        return [*absent, *mismatches, *self.compared(path.optional, wanted)[1]]
+
+    def compared(
+        self, groups: Iterable[list[str]], wanted: Prototypes
+    ) -> tuple[list[str], list[str]]:
+        """Return which functions are missing, and which have other types."""
+        missing, mismatches = [], []
+        for group in groups:
+            available = {name: self.prototypes(name) for name in group}
+            if not any(available.values()):
+                missing.append(" or ".join(available))
+            mismatches += [
+                f"{name}: {prototype}"
+                for name, prototypes in available.items()
+                for prototype in prototypes
+                if prototype not in wanted[name]
+            ]
+        return missing, mismatches
+
+    def _format_type(self, number: int) -> str:
+        at = self._at[number]
+        if not number:
+            return "void"
+        kind, entries = self._head(at)
+        if kind == PROTOTYPE:
+            cells = range(at + 12, at + 12 + 8 * entries, 8)
+            numbers = (struct.unpack_from("<I", self._data, at + 4)[0] for at in cells)
+            parameters = ", ".join(map(self._format_type, numbers))
+            return f"{self._format_type(self._to(at))} ({parameters})"
+        if kind == POINTER:
+            to = self._format_type(self._to(at))
+            return f"{to}*" if to.endswith("*") else f"{to} *"
+        if kind in TRANSPARENT:
+            return WORDS.get(kind, "") + self._format_type(self._to(at))
+        return WORDS.get(kind, "") + self._name(at)

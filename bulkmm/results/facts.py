@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The circumstances of a result: CPU, kernel, noise, checks."""
+
+from statistics import median
+from typing import Any
+
+from bulkmm.results.model import INTERVAL_LEAST, Document
+from bulkmm.shell.size import GIB
+
+DASH = "\N{EN DASH}"
+STEAL = 0.01  # of the CPU time: more is a disturbance
+NO_PMEM = "libpmem2 is left out: it was not installed when the bench program was built."
+EMULATED = (
+    "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
+    "are shown."
+)
+COUNTED = (
+    "TCG: instructions, by the emulated guest's clock under icount, each turn of a "
+    "string instruction: they measure work, not speed."
+)
+
+COUNTED_ONCE = (
+    "TCG: instructions of the emulated guest's kernel, a string instruction as one: "
+    "they measure work, not speed."
+)
+
+
+def where(document: Document) -> str:
+    """Return native, KVM or TCG."""
+    return str(document.machine.get("accelerator", "native"))
+
+
+def kernel(document: Document) -> str:
+    """Return the release whose code was measured: the guest's, if any."""
+    machine = document.machine
+    release = machine.get("guest", {}).get("kernel") or machine.get("kernel")
+    return str(release or "unknown")
+
+
+def cpu_name(document: Document) -> str:
+    """Return the CPU by its name, family and model."""
+    cpu = document.machine.get("cpu", {})
+    name = str(cpu.get("model", "unknown CPU"))
+    if cpu.get("family") is None:
+        return name
+    return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
+
+
+def passed(document: Document) -> str:
+    """Return how many checks passed."""
+    many = len(document.checks)
+    return f"Checks passed: {many - len(document.failed)} of {many}."
+
+
+def footnotes(document: Document) -> list[str]:
+    """Return the lines required below a table of this document's figures."""
+    guest = " visits of one boot" if "guest" in document.machine else ""
+    unit = " processes" if "processes" in document.run else guest
+    machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
+    counts = sorted({len(result.samples) for result in document.printed().results})
+    n = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+    lines = [f"{machine}; n = {n}{unit}.", *quiet(document)]
+    if document.checks:
+        lines.append(passed(document))
+    if document.emulated:
+        lines.append(emulated(document))
+    return lines
+
+
+def emulated(document: Document) -> str:
+    """Return what an emulated guest's figures mean."""
+    if not document.counted:
+        return EMULATED
+    return COUNTED_ONCE if document.has_stores else COUNTED
+
+
+def quiet(document: Document) -> list[str]:
+    """Return the run's memory, peers and noise."""
+    run, lines = document.run, []
+    if "huge_bytes" in run and run.get("bytes"):
+        share = min(1, run["huge_bytes"] / run["bytes"])
+        lines.append(f"Memory in huge pages: {share:.0%}.")
+    if any(name.endswith("libpmem2") and not run[name] for name in run):
+        lines.append(NO_PMEM)
+    if varied := [r for r in document.results if r.cv is not None]:
+        worst = max(varied, key=lambda r: r.cv or 0)
+        middle = median(r.cv or 0 for r in varied)
+        lines.append(
+            f"Coefficient of variation between processes: median {middle:.1%}, most "
+            f"{worst.cv or 0:.0%} ({worst.scenario} {worst.variant})."
+        )
+    if "load" in run:
+        before, after = run["load"]
+        stolen = f"{run.get('steal', 0):.1%} of the CPU time stolen"
+        lines.append(f"Load {before} before, {after} after; {stolen}.")
+    if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
+        many = len(document.printed().ratios)
+        lines.append(f"Unstable: {shaky} of {many} ratios (!).")
+    return lines
+
+
+def warnings(document: Document) -> list[str]:
+    """Return what weakens figures that were just measured, each with its remedy."""
+    if where(document) != "native":
+        return []
+    run, lines = document.run, []
+    cpus = document.machine.get("cpu", {}).get("cores") or 1
+    load, steal = run.get("load", (0, 0))[0], run.get("steal", 0)
+    if load > cpus / 2:
+        lines.append(f"load {load} on {cpus} CPUs: close what uses the CPU")
+    if steal > STEAL:
+        lines.append(
+            f"{steal:.0%} of the CPU time stolen: choose a quieter host or hour"
+        )
+    few = run.get("processes", INTERVAL_LEAST)
+    if few < INTERVAL_LEAST:
+        more = f"{INTERVAL_LEAST} needed for an interval and to prove anything"
+        lines.append(f"n = {few}, {more}: --processes {INTERVAL_LEAST}")
+    if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
+        many = len(document.printed().ratios)
+        remedy = "close what uses the CPU and run it again"
+        lines.append(f"{shaky} of {many} ratios are unstable (!): {remedy}")
+    return lines
+
+
+def facts(document: Document) -> dict[str, str]:
+    """Return the known facts that must be equal for times to compare."""
+    machine, run = document.machine, document.run
+    cpu, guest = machine.get("cpu", {}), machine.get("guest", {})
+    memory, huge = machine.get("memory_bytes"), run.get("huge_bytes", 0)
+    whole = run.get("bytes") if "huge_bytes" in run else 0
+    names = ("model", "vendor", "family", "model_number", "stepping")
+    facts = {
+        "CPU": " ".join(str(cpu[name]) for name in names if cpu.get(name) is not None),
+        "number of CPUs": cpu.get("cores"),
+        "affinity": ",".join(map(str, cpu.get("affinity", ()))),
+        "memory nodes": machine.get("numa_nodes"),
+        "hypervisor": cpu.get("hypervisor"),
+        "frequency governor": cpu.get("governor"),
+        **_entries("cache", cpu.get("caches")),
+        **_entries("mitigation", cpu.get("mitigations")),
+        # rounded: kernels reserve slightly different amounts
+        "memory": f"{memory / GIB:.0f} GiB" if memory else "",
+        "kernel": machine.get("kernel"),
+        "guest kernel": guest.get("kernel"),
+        "accelerator": machine.get("accelerator"),
+        "transparent huge page setting": machine.get("thp"),
+        # in whole percent, so that a page does not matter
+        "share of huge pages": f"{100 * huge / whole:.0f} %" if whole else "",
+        # what was requested or chosen, such as a backend
+        **_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
+    }
+    return {what: str(fact) for what, fact in facts.items() if fact not in (None, "")}
+
+
+def _entries(prefix: str, fields: object) -> dict[str, Any]:
+    """Return the entries of an object with prefixed names."""
+    items = fields.items() if isinstance(fields, dict) else ()
+    return {f"{prefix} {name}": value for name, value in items}

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What every command shares: arguments, errors, files, progress, child processes."""

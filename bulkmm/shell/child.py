@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Child processes that never outlive the lab.
+
+A child runs in its own session, so that Ctrl-C reaches only the lab, which then
+kills the child's whole group. If the lab itself is killed, the kernel ends the
+child (parent-death signal), and ``--kill-child`` ends what the child started in
+its PID namespace.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
+from typing import IO
+
+from bulkmm.shell.errors import BulkmmError
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "HOME": "/root",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+TIED = ("setpriv", "--pdeathsig", "SIGKILL")
+ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
+WRAPPERS = {*ALONE, "chroot"}  # what starts a program, and is not what failed
+
+
+@contextmanager
+def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[str]]:
+    """Start a child whose whole group is killed when the block exits."""
+    try:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=ENVIRONMENT,
+            start_new_session=True,
+            text=True,
+        )
+    except FileNotFoundError as error:
+        raise BulkmmError(f"{error.filename} is not installed") from error
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def run(argv: Sequence[str], limit: float) -> str:
+    """Run a child to its end and return its output; raise if it fails."""
+    code = None
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        with started(argv, output) as child, suppress(subprocess.TimeoutExpired):
+            code = child.wait(limit)
+        output.seek(0)
+        said = output.read()
+    if code != 0:
+        raise ChildError(argv, code, said)
+    return said
+
+
+@contextmanager
+def explained(what: str, *, whole: bool = False) -> Iterator[None]:
+    """Explain what a failed child could not do; ``whole``: with its full output."""
+    try:
+        yield
+    except ChildError as error:
+        said = f"\n{error.output}" if whole else f" {error}"
+        raise BulkmmError(f"{what}:{said}") from error
+
+
+class ChildError(BulkmmError):
+    """A child process failed; carries its output."""
+
+    def __init__(self, argv: Sequence[str], code: int | None, output: str) -> None:
+        lines = output.strip().splitlines() or ["(it said nothing)"]
+        self.timed_out = code is None
+        how = "ran out of time" if self.timed_out else f"failed with code {code}"
+        words = (a for a in argv if not a.startswith(("-", "/")))
+        name = next((word for word in words if word not in WRAPPERS), argv[0])
+        super().__init__(f"{name} {how}: {lines[-1]}")
+        self.output = output

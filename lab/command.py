@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab`` (see bulkmm/shell/options.py: add_all), which is in lab/commands."""
+
+import argparse
+
+from bulkmm.shell import options
+from lab import choices
+from lab.machine import arch, kinds
+
+ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
+SERIES = arch.X86_64.series
+DEFINES = """\
+--module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
+"""
+RUN = f"""\
+SCENARIO  run this (see: bulkmm lab list)
+--keep  keep the run's files
+{DEFINES}"""
+MACHINE = f"""\
+--arch NAME = {USUAL}  boot {" or ".join(arch.NAMES)}
+--kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
+    {", ".join(kinds.NAMES)} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
+--accel {{{",".join(choices.ACCEL)}}} = auto  use KVM if a guest boots under it,
+    else TCG
+--cpu NAME  emulate this CPU of QEMU's (default: max)
+--cpus N = {choices.CPUS}  boot with N CPUs
+--append WORDS  add these to the kernel's command line
+"""
+PAGE = """\
+--json-dir DIR  write each result below DIR
+--resume  keep what --json-dir has of the same sources, if it passed
+-o, --output FILE.md  write the page to this file
+"""
+COMMANDS = f"""
+lab: : ACTION
+    measure on stock kernels in virtual machines
+    example: run pmem-fsdax-100g --size 2G
+    Run the module on stock Debian kernels in virtual machines, and check all that it
+    writes. What is booted and built is in a cache. All but list needs root.
+
+lab list: lab.commands.listing:show
+    list the scenarios
+    example: --family clear --kernel 7.3 latency
+    List the scenarios: what each measures and checks, and what guest it needs. Each
+    filter keeps those that fit; several keep those that fit all.
+[TEXT]  keep those in which this is found
+--family {{{",".join(choices.FAMILIES)}}}  keep those of this family
+--kernel NAME  keep those that run on this kernel
+--arch {{{ARCH}}}  keep those that run on this architecture
+--json  print the list as JSON, and errors too
+
+lab run: lab.commands.run:one
+    run a scenario off and on in one boot
+    example: pmem-fsdax-100g --size 2G
+    Boot a stock kernel in a virtual machine and run a scenario with the module absent,
+    off and on, in one boot, in random order; check every byte.
+{RUN}{options.JSON}
+{options.SAMPLES}
+
+lab matrix: lab.commands.matrix:every
+    run the scenarios on all kernels and architectures
+    example: --quick --arch x86_64
+    Run the scenarios on all kernels and architectures, one after the other, and print
+    one table. All of it takes hours; --resume continues.
+--quick  run one short scenario of each path only
+--arch NAME  run on no other architecture (default: all)
+--debug  run on the kernels that the lab builds, with their own checks on
+--newest  run on the newest release of each series, where it is not the one pinned
+--only REGEX  keep only runs in whose name this is found
+{PAGE}
+lab kernels: bench.kernel.every:every
+    run the module natively on every kernel image of Debian's archive
+    example: --only cloud --list
+    Fetch each kernel of the supported range that Debian's archive offers for x86-64,
+    build the module for it, and run both natively: attached, prototypes, every result
+    against the kernel's own, ratios. The newest of each series comes first.
+--only REGEX  keep only releases in which this is found
+--count N  take only the first N
+--list  only list the kernels
+{PAGE}
+lab prepare: lab.commands.prepare:prepare
+    fetch and build everything that runs need
+    example: --kernel 7.3 --arch x86_64
+    Fetch and build everything that runs need, and boot nothing.
+--arch NAME  prepare no other architecture (default: all)
+--kernel NAME...  prepare no other kernel; may be given again
+{DEFINES}--strict  fail on any compiler warning (W=1)
+
+lab clean: lab.commands.prepare:clean
+    remove everything that the lab has cached
+    Remove everything that the lab has cached: Debian roots, kernels, builds. What
+    --keep has kept stays.
+"""
+
+
+def add_parser(sub: options.Subparsers) -> None:
+    """Add ``lab`` and its subcommands."""
+    made = options.add_all(COMMANDS, sub)
+    made["lab prepare"].set_defaults(module_defines=[])
+    _add_options(made["lab run"])
+
+
+def add_run_options(one: argparse.ArgumentParser) -> None:
+    """Add the options of a run, which lines of the matrix accept too."""
+    options.take(one, RUN)
+    _add_options(one)
+
+
+def _add_options(one: argparse.ArgumentParser) -> None:
+    options.take(one.add_argument_group("machine"), MACHINE)
+    choices.add(one)
+    one.set_defaults(module_defines=[], kernel="", cpu="", append="")

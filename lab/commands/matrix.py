@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab matrix``: scenarios over kernels and architectures, in one table.
+
+A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
+"""
+
+import argparse
+import re
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bulkmm.control import needs
+from bulkmm.control.module import hooks
+from bulkmm.results import facts, table
+from bulkmm.results.model import Document, Ratio
+from bulkmm.results.sheet import Sheet
+from bulkmm.shell import files
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.progress import Progress
+from lab import run
+from lab.commands import page
+from lab.commands.run import asked
+from lab.machine import arch as archs
+from lab.machine import kernels, kinds, pins, root
+from lab.paths import locked, need_sources
+from lab.scenario import SCENARIOS, Scenario
+
+NOTE = (
+    "All in virtual machines. Instructions, by the guest's clock under icount, are "
+    "neither times nor hardware figures, and each turn of a string instruction counts."
+)
+DEBUG_NOTE = "All in virtual machines, emulated. Nothing is measured in these runs."
+# pairs per path; "absent" is a kernel without the module
+RATED = {
+    "memmap": (("off", "on"),),
+    "hotplug": (("absent", "on"),),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario with options, on one kernel."""
+
+    path: str
+    arch: str
+    kernel: str
+    scenario: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """Return the arguments of ``bulkmm lab run``."""
+        where = ["--arch", self.arch, "--kernel", self.kernel]
+        return [self.scenario, *where, *self.options]
+
+    @property
+    def name(self) -> str:
+        """Return a name for the cell's files."""
+        words = "".join(self.options).replace("--", "-").replace("=", "-")
+        return f"{self.scenario}-{self.kernel}-{self.arch}{words}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell and its result."""
+
+    cell: Cell
+    said: str
+    ok: bool
+    release: str = ""
+
+
+def every(args: argparse.Namespace) -> int:
+    """Run the cells of the matrix in turn; show and keep their results."""
+    chosen = _chosen(args)
+    need_places(args)
+    # or each run would fail, and the page say so of each
+    need_sources()
+    run.need_root()
+    if args.newest:
+        chosen = _newer(chosen)
+        if not chosen:
+            return Exit.OK
+    note = DEBUG_NOTE if args.debug else NOTE
+    progress = Progress()
+    lines: list[Line] = []
+    for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
+        progress.note(f"run {number} of {len(chosen)}: {cell.name}")
+        lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
+        if args.output:  # keeps partial results if interrupted
+            said = textwrap.wrap(note, page.WIDTH)
+            page.write(args.output, [*sheet(lines).markdown(), *said, ""])
+    sheet(lines).print()
+    print(note)
+    print(summary(lines))
+    return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
+
+
+def _chosen(args: argparse.Namespace) -> list[Cell]:
+    if args.debug and (args.quick or args.arch or args.newest):
+        raise UsageError(
+            "--debug has runs of its own: without --quick, --arch and --newest"
+        )
+    wanted = [archs.find(args.arch)] if args.arch else archs.ALL
+    every = checked() if args.debug else cells(wanted, quick=args.quick)
+    found = [cell for cell in every if pattern(args.only).search(cell.name)]
+    if not found:
+        raise UsageError(f"--only {args.only} is in no name, such as {every[0].name}")
+    return found
+
+
+def _newer(cells: list[Cell]) -> list[Cell]:
+    """Return the cells on the archive's newest releases, without those pinned."""
+    progress, newer = Progress(), {}
+    with locked(progress) as cache:
+        made = root.ensure(cache, progress)
+        kernels.update(made, progress)
+        for name, on in {(cell.kernel, archs.find(cell.arch)) for cell in cells}:
+            try:
+                release = kernels.newest(made, name, on)
+            except UsageError as error:  # a series may have left the archive
+                progress.note(f"{on.name}: {error}")
+                continue
+            if kernels.age(release) > kernels.age(pins.kernel(name, on)):
+                newer[name, on.name] = release
+    where = ", ".join(sorted(newer.values())) or "none"
+    progress.note(f"newer than what is pinned: {where}")
+    there = [cell for cell in cells if (cell.kernel, cell.arch) in newer]
+    return [replace(one, kernel=newer[one.kernel, one.arch]) for one in there]
+
+
+def pattern(given: str | None) -> re.Pattern[str]:
+    """Return the pattern a name must contain; without --only it is empty."""
+    try:
+        return re.compile(given or "")
+    except re.error as error:
+        raise UsageError(f"--only {given}: {error}") from error
+
+
+def need_places(args: argparse.Namespace) -> None:
+    """Reject unwritable outputs before hours of work."""
+    if args.output:
+        files.need_place(args.output, "the page")
+    if args.resume and not args.json_dir:
+        raise UsageError("--resume needs --json-dir: it says where the results lie")
+    if args.json_dir:
+        args.json_dir.mkdir(parents=True, exist_ok=True)
+
+
+def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:
+    file = to / f"{cell.name}.json" if to else None
+    try:
+        wanted = asked(cell.words)
+        document = _resumed(wanted, file) if resume and file else None
+        if document is None:
+            document = run.run_scenario(wanted)
+            if file:
+                document.write(file)
+    except BulkmmError as error:
+        return failed(cell, str(error).splitlines()[0])
+    except OSError as error:
+        return failed(cell, str(error))
+    return judged(cell, document)
+
+
+def _resumed(request: run.Request, file: Path) -> Document | None:
+    """Return an earlier run's result, if it passed and nothing has changed."""
+    if not file.is_file():
+        return None
+    try:
+        document = Document.read(file)
+    except BulkmmError:  # of another version
+        return None
+    same = document.run.get("key") == run.would_be_of(request)
+    return document if same and not document.failed else None
+
+
+def checked() -> list[Cell]:
+    """Return the cells of the kernels that the lab builds."""
+    return [
+        Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
+        for kernel in kinds.NAMES
+        for one in SCENARIOS
+        for words in one.debug.get(kernel, ())
+    ]
+
+
+def cells(
+    wanted: Iterable[archs.Arch] = archs.ALL, *, quick: bool = False
+) -> list[Cell]:
+    """Return the cells of these architectures' kernels that can run them."""
+    return [
+        Cell(one.path, arch.name, kernel, one.name, tuple(words.split()))
+        for one in SCENARIOS
+        for words in (one.quick if quick else one.full)
+        for arch in wanted
+        for kernel in arch.series
+        if has(arch, kernel, one, tuple(words.split()))
+    ]
+
+
+def has(
+    arch: archs.Arch, kernel: str, scenario: Scenario, words: tuple[str, ...]
+) -> bool:
+    """Return whether a kernel supports a scenario with these options."""
+    if (align := option(words, "--align")) and align not in arch.aligns:
+        return False
+    # a kernel built with several preemption models accepts only their names
+    models = needs.kernels(f"models-{arch.name}-{kernel}")
+    model = option(words, "--preempt")
+    # each of its models by name, or its only one
+    if scenario.name == "clear-latency" and model not in (models or ("",)):
+        return False
+    return scenario.runs_on(kernel, arch)
+
+
+def option(words: tuple[str, ...], name: str) -> str:
+    """Return an option's value, "" if it is not given."""
+    return words[words.index(name) + 1] if name in words else ""
+
+
+def judged(cell: Cell, document: Document) -> Line:
+    """Return a cell's line from its run's result."""
+    held = hooked(document.run.get("hooks", ()))
+    where = facts.where(document)
+    said = [document.verdict, *([f"{held} hooked"] if held else [])]
+    said += [
+        f"{ratio.variant} {table.factor(ratio)} {where}"
+        for ratio in rated(cell, document)
+    ]
+    release = str(document.run.get("kernel", ""))
+    return Line(cell, "; ".join(said), not document.failed, release)
+
+
+def hooked(states: Iterable[str]) -> str:
+    """Return the number of hooks seen attached, and the others."""
+    said = [hook for state in states for hook in hooks(state)]
+    symbols = {hook.symbol for hook in said}
+    attached = {hook.symbol for hook in said if hook.attached}
+    if not symbols:
+        return ""
+    others = ", ".join(
+        f"{hook.symbol} {hook.errno}" for hook in said if hook.symbol not in attached
+    )
+    return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
+
+
+def rated(cell: Cell, document: Document) -> list[Ratio]:
+    """Return the ratios that represent a path: those of its first result.
+
+    None of a kernel that the lab builds: its own checks take most of the time.
+    """
+    first = document.results[0].scenario if document.results else ""
+    pairs = () if kinds.find(cell.kernel) else RATED.get(cell.path, ())
+    return [
+        ratio
+        for base, variant in pairs
+        for ratio in document.printed().ratios
+        if (ratio.scenario, ratio.base, ratio.variant) == (first, base, variant)
+    ]
+
+
+def failed(cell: Cell, why: str) -> Line:
+    """Return the line of a run without a verdict."""
+    return Line(cell, f"FAILED: {why}", ok=False)
+
+
+def sheet(lines: Iterable[Line]) -> Sheet:
+    """Return a row for each scenario and a column for each kernel."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        cell = line.cell
+        options = " ".join((cell.scenario, *cell.options))
+        column = f"{line.release or cell.kernel} {cell.arch}"
+        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.said
+    kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
+    return Sheet(
+        ("path", "scenario", *kernels),
+        [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
+    )
+
+
+def summary(lines: list[Line]) -> str:
+    """Return how many runs passed."""
+    return f"Runs passed: {sum(line.ok for line in lines)} of {len(lines)}."

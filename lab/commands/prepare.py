@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab prepare``, ``bulkmm lab clean``: make and remove what runs need."""
+
+import argparse
+import shutil
+from dataclasses import replace
+
+from bulkmm.shell.errors import BulkmmError, Exit
+from bulkmm.shell.progress import Progress
+from lab import run, scenario
+from lab.commands.run import asked
+from lab.machine import arch, build, kernels
+from lab.machine.arch import Arch
+from lab.paths import claimed, locked, need_sources
+
+
+def prepare(args: argparse.Namespace) -> int:
+    """Make everything that a run needs, without booting a guest."""
+    defines = build.check_defines(args.module_defines)
+    on = [arch.find(args.arch)] if args.arch else arch.ALL
+    for name in args.kernel or ():
+        kernels.check(name, *on)
+    wanted = [
+        (one, name)
+        for one in on
+        for name in args.kernel or one.series
+        if not kernels.problem(name, one)
+    ]
+    need_sources()
+    run.need_root()
+    progress = Progress()
+    with run.locked_with([name for _, name in wanted], progress) as cache:
+        for one, name in wanted:
+            for request in requests(name, one, args.module_defines):
+                ready = run.prepared(cache, request, progress)
+            if args.strict:
+                build.ensure(ready.kernel, defines, progress, strict=True)
+            progress.note(f"ready: {ready.kernel.release}")
+    return Exit.OK
+
+
+def requests(kernel: str, on: Arch, defines: list[str]) -> list[run.Request]:
+    """Return a default run of each scenario that a kernel supports."""
+    where = ["--kernel", kernel, "--arch", on.name]
+    return [
+        replace(asked([one.name, *where]), defines=defines)
+        for one in scenario.SCENARIOS
+        if one.runs_on(kernel, on)
+    ]
+
+
+def clean(_args: argparse.Namespace) -> int:
+    """Remove the lab's cache (nothing in it is ever mounted)."""
+    run.need_root()
+    with locked(Progress()) as cache, claimed(cache) as unused:
+        if not unused:
+            raise BulkmmError(
+                f"a guest of the cache {cache} is running: nothing removed"
+            )
+        for pattern in ("root-*", "packaging-*", "*.part"):
+            for path in cache.glob(pattern):
+                shutil.rmtree(path)
+    return Exit.OK

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm lab run``: run one scenario."""
+
+import argparse
+
+from bulkmm.results import facts, table
+from bulkmm.results import finish as outcome
+from bulkmm.results.model import Document
+from lab import choices, run, scenario
+from lab.command import add_run_options
+from lab.machine import arch
+
+
+def one(args: argparse.Namespace) -> int:
+    """Run a scenario, show its table; the exit code tells whether it passed."""
+    wanted = request(args)
+    outcome.need_place(args)
+    document = run.run_scenario(wanted)
+
+    def show() -> None:
+        if document.results:
+            table.print_documents([document])
+        else:
+            print_checks(document)
+
+    return outcome.finish(args, document, show)
+
+
+def asked(words: list[str]) -> run.Request:
+    """Return the request that the arguments of ``bulkmm lab run`` make."""
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+    return request(parser.parse_args(words))
+
+
+def request(args: argparse.Namespace) -> run.Request:
+    """Return the request that a command line makes."""
+    return run.Request(
+        scenario.find(args.scenario).make(**choices.given(args)),
+        kernel=args.kernel,
+        arch=arch.find(args.arch),
+        accel=args.accel,
+        cpu=args.cpu,
+        cpus=args.cpus,
+        append=args.append,
+        keep=args.keep,
+        defines=args.module_defines,
+    )
+
+
+def print_checks(document: Document) -> None:
+    """Print the checks of a scenario that measures nothing."""
+    for check in document.checks:
+        print(f"{'ok' if check.ok else 'FAILED':6} {check.name}")
+    print(facts.passed(document))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Building the module for a stock kernel, inside the root."""
+
+import re
+from pathlib import Path
+
+from bulkmm.shell.child import explained
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from lab.machine.kernels import Kernel
+from lab.paths import PROJECT, built, content_key, copy_sources
+
+PRODUCTS = (
+    "module/bulkmm.ko",
+    "lab/guest/module/bulkmm_lab.ko",
+    "lab/guest/module/bulkmm_vmaptest.ko",
+    "lab/guest/module/bulkmm_namesake.ko",
+    "lab/guest/module/bulkmm_livepatch.ko",
+)
+GUEST_MODULE = "lab/guest/module"
+SOURCE = {".c", ".h", ".S", ".mk", ".def"}
+SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
+STRICT = ("W=1", "C=1")  # the compiler's further warnings, and sparse's
+DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
+
+
+def check_defines(defines: list[str]) -> list[str]:
+    """Return make variables of the form NAME or NAME=VALUE; reject others."""
+    for define in defines:
+        if not DEFINE.fullmatch(define):
+            raise UsageError(f"bad define {define}: give NAME or NAME=VALUE")
+    return sorted(d if "=" in d else f"{d}=1" for d in defines)
+
+
+def sources() -> list[Path]:
+    """Return the files that the module and the guest's own are built from."""
+    found = []
+    for top in ("module", "core", "lab/guest/module"):
+        for file in (PROJECT / top).rglob("*"):
+            made = file.name.endswith(".mod.c")  # made by a build in the tree
+            if not made and (file.suffix in SOURCE or file.name == "Kbuild"):
+                found.append(file)
+    return found
+
+
+def place(kernel: Kernel, defines: list[str]) -> Path:
+    """Return the directory for a build of these sources; it need not exist."""
+    key = content_key([*sources(), Path(__file__)], kernel.release, *defines)
+    return kernel.root.var / "build" / f"{kernel.release}-{key}"
+
+
+def ensure(
+    kernel: Kernel, defines: list[str], progress: Progress, *, strict: bool = False
+) -> Path:
+    """Return the directory with the PRODUCTS; strict refuses warnings."""
+    words = [*defines, *(STRICT if strict else ())]
+
+    def made(part: Path) -> None:
+        said = make(kernel, part, words)
+        if strict and "warning:" in said:
+            raise BulkmmError(f"the module builds with warnings:\n{said}")
+
+    what = f"building the module for {kernel.release}"
+    return built(place(kernel, words), what, progress, made)
+
+
+def source_version(module: Path) -> str:
+    """Return the srcversion that the kernel's build gives a module."""
+    found = SOURCE_VERSION.search(module.read_bytes())
+    return found[1].decode() if found else ""
+
+
+def make(kernel: Kernel, to: Path, words: list[str]) -> str:
+    """Build in a new directory of the root; return what the build printed."""
+    copy_sources(sources(), to)
+    said = modules(kernel, to / "module", "the module", *words)
+    said += modules(kernel, to / GUEST_MODULE, "the guest's module", *words)
+    for product in PRODUCTS:
+        if not (to / product).is_file():
+            raise BulkmmError(f"the build made no {product}:\n{said}")
+    return said
+
+
+def modules(kernel: Kernel, place: Path, what: str, *words: str) -> str:
+    """Build a kernel's modules in a place, with the compiler that built the kernel."""
+    argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
+    with explained(f"{what} does not build for {kernel.release}", whole=True):
+        return kernel.root.run([*argv, *words, f"CC={kernel.compiler}", "modules"], 900)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The project's Debian packages, built in their own Debian root.
+
+That root has lintian and what debian/control requires; the lab's root stays
+small. The sources are staged, so that a build leaves nothing in the checkout and
+another version can be built from them.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from bulkmm.shell.child import explained
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab.machine import root as roots
+from lab.machine.root import SUITES, Root
+from lab.paths import PROJECT, built, content_key, copy_sources
+
+CONTROL = PROJECT / "debian" / "control"
+CHANGELOG = PROJECT / "debian" / "changelog"
+TOOLS = ("build-essential", "lintian")
+INSTALLED = ("dkms", "dracut-core", "initramfs-tools")  # with these: tests/packages
+# all sources of the packages and their build
+PARTS = (
+    "LICENSE", "LICENSES", "README.md", "bench/core", "bulkmm", "core", "debian",
+    "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md",
+    "lib", "meson.build", "module", "pyproject.toml",
+    "scripts", "tests/core", "tests/lib", "tests/populate",
+)  # fmt: skip
+MADE = shutil.ignore_patterns(
+    "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
+    "Module.symvers", "modules.order",
+)  # fmt: skip
+# files that name the version
+VERSIONS = ("debian/changelog", "pyproject.toml")
+HEADER = "core/bulkmm.h"  # in three lines; Meson and the module have it from there
+# the project has no mail address that lintian accepts
+BUILD = (
+    'cd "$1/bulkmm" && dpkg-buildpackage -b -us -uc && cd .. && '
+    "lintian --fail-on error,warning --allow-root "
+    "--suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog *.changes"
+)
+LIMIT = 600
+
+
+def field(name: str) -> list[str]:
+    """Return all packages that a field of debian/control names."""
+    text = CONTROL.read_text(encoding="utf-8")
+    found = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
+    words = [word.strip() for part in found for word in part.split(",")]
+    plain = [re.sub(r" *[(|].*", "", word) for word in words]
+    return [word for word in plain if word and not word.startswith("$")]
+
+
+def version() -> str:
+    """Return the version that would be built."""
+    text = CHANGELOG.read_text(encoding="utf-8")
+    found = re.match(r"bulkmm \((.+?)\)", text)
+    if not found:
+        raise BulkmmError(f"{CHANGELOG}: the first line names no version")
+    return found[1]
+
+
+def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
+    """Return a directory with the packages, of this or another version."""
+    wanted = wanted or version()
+    builder = root(cache, progress)
+
+    def make(part: Path) -> None:
+        _stage(part / "bulkmm", wanted)
+        with explained("the packages do not build", whole=True):
+            said = builder.run(["sh", "-ec", BUILD, "sh", builder.inner(part)], LIMIT)
+        (part / "output").write_text(said, encoding="utf-8")
+        shutil.rmtree(part / "bulkmm")
+
+    made = (
+        builder.path / "srv" / f"{wanted}-{content_key([*_sources(), Path(__file__)])}"
+    )
+    return built(made, f"building the packages {wanted}", progress, make)
+
+
+def packages(made: Path) -> list[Path]:
+    """Return the packages in a directory, except debugging symbols."""
+    return sorted(deb for deb in made.glob("*.deb") if "-dbgsym_" not in deb.name)
+
+
+def root(cache: Path, progress: Progress) -> Root:
+    """Return the Debian root that builds packages, and has what they work with."""
+    names = [*field("Build-Depends"), *TOOLS, *INSTALLED]
+    # a virtual package with a version, which apt cannot install by this name
+    names = ["debhelper" if n == "debhelper-compat" else n for n in names]
+    builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
+    return roots.made(builder, names, "the root that builds packages", progress)
+
+
+def _sources() -> list[Path]:
+    found = []
+    for name in PARTS:
+        top = PROJECT / name
+        found += [p for p in top.rglob("*") if p.is_file()] if top.is_dir() else [top]
+    left_out = MADE("", [file.name for file in found])
+    return [
+        file
+        for file in found
+        if file.name not in left_out and "__pycache__" not in file.parts
+    ]
+
+
+def _stage(to: Path, wanted: str) -> None:
+    """Copy the sources, changed to the wanted version."""
+    copy_sources(_sources(), to)
+    for name in VERSIONS:
+        text = (to / name).read_text(encoding="utf-8")
+        # the first match in each file is the project's own
+        (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
+    text = (to / HEADER).read_text(encoding="utf-8")
+    for part, number in zip(
+        ("MAJOR", "MINOR", "PATCH"), wanted.split("."), strict=True
+    ):
+        text = re.sub(rf"(_VERSION_{part}) \d+", rf"\1 {number}", text)
+    (to / HEADER).write_text(text, encoding="utf-8")
+    script = str(PROJECT / "scripts" / "commandpages.py")
+    made = ["--installed", "--version", wanted, "--out", str(to / "share")]
+    subprocess.run([sys.executable, script, *made], check=True)

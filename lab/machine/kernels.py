@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stock Debian kernels: which release, its packages, unpacked in the root.
+
+Packages are unpacked, not installed: an installed kernel would build an
+initramfs, and nothing here boots the root itself. A series (6.12) stands for the
+release that is pinned, or for its newest if the archive has that no longer. It is
+remembered, so a second run needs no network.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from bulkmm.control import needs
+from bulkmm.shell import files
+from bulkmm.shell.child import ChildError, explained
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+from lab.machine import arch as archs
+from lab.machine import kinds, pins
+from lab.machine import root as roots
+from lab.machine.arch import X86_64, Arch
+from lab.machine.root import Root
+
+SERIES = X86_64.series
+# older ones count what changes for modules: 6.1.0-56
+RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\+deb13(?:\.\d+)?|-\d+)-cloud-(?:amd64|arm64)")
+HEADERS = "linux-headers-"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel unpacked in the root."""
+
+    root: Root
+    release: str
+
+    @property
+    def arch(self) -> Arch:
+        """Return its architecture."""
+        return archs.of_release(self.release)
+
+    @property
+    def suite(self) -> str:
+        """Return the Debian that has it."""
+        return self.root.suite if "+" in self.release else roots.OLDER
+
+    @property
+    def compiler(self) -> str:
+        """Return the root's compiler for its modules."""
+        kind = kinds.of_release(self.release)
+        return kind.compiler if kind else self.arch.compiler
+
+    @property
+    def modules(self) -> Path:
+        """Return the directory of its modules."""
+        return self.root.path / "usr/lib/modules" / self.release
+
+    @property
+    def headers(self) -> str:
+        """Return the headers' directory as the root's programs see it."""
+        return f"/usr/src/linux-headers-{self.release}"
+
+    @property
+    def image(self) -> Path:
+        """Return the image to boot; unsplit packages have it in /boot."""
+        boot = self.root.path / f"boot/vmlinuz-{self.release}"
+        return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
+
+
+def problem(name: str, arch: Arch = X86_64) -> str:
+    """Return why no kernel of an architecture is called so; "" if one is."""
+    own = kinds.of(arch)
+    if name in (*arch.series, *own):
+        return ""
+    if kinds.find(name):
+        return f"kernel {name} is built for {X86_64.name} only"
+    if RELEASE.fullmatch(name):
+        other = archs.of_release(name) is not arch
+        return f"kernel {name} is not for {arch.name}" if other else ""
+    return (
+        f"unknown kernel {name}: give {' or '.join(arch.series)}, or a full release "
+        f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
+        + (f", or the lab's own: {', '.join(own)}" if own else "")
+    )
+
+
+def check(name: str, *on: Arch) -> None:
+    """Reject a name of no kernel of these architectures, stock or the lab's own."""
+    found = [problem(name, one) for one in on or (X86_64,)]
+    if all(found):
+        raise UsageError(found[0])
+
+
+def _remembered(root: Root, name: str, arch: Arch) -> Path:
+    return root.var / "kernels" / f"{name}-{arch.name}.json"
+
+
+def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
+    """Return the kernel if an earlier run has fetched it for the same pin."""
+    known = files.read_json(_remembered(root, name, arch))
+    if "release" not in known or known.get("pinned") != pins.kernel(name, arch):
+        return None
+    return Kernel(root, known["release"])
+
+
+def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
+    """Return the kernel of a series or release, fetched if necessary."""
+    pinned = pins.kernel(name, arch)
+    kernel = cached(root, name, arch)
+    if not kernel:
+        kernel = _fetched(root, name, arch, progress)
+        remembered = _remembered(root, name, arch)
+        remembered.parent.mkdir(exist_ok=True)
+        text = json.dumps({"release": kernel.release, "pinned": pinned})
+        files.write(remembered, text, "a note of the cache")
+    if kernel.release != (pinned or kernel.release):
+        progress.note(
+            f"kernel {pinned} is pinned, but the archive no longer has it: "
+            f"{kernel.release} instead"
+        )
+    return kernel
+
+
+def newest(root: Root, name: str, arch: Arch) -> str:
+    """Return the newest release of a series, whatever is pinned."""
+    return _release(_index(root), name, arch)
+
+
+def update(root: Root, progress: Progress) -> None:
+    """Fetch the package index, with the suites of older kernels."""
+    for place, text in roots.older().items():
+        (root.path / place).write_text(text, encoding="ascii")
+    with (
+        progress.step("refreshing the package index"),
+        explained("no network for the package index"),
+    ):
+        root.run(["apt-get", "update", "-q"], 300)
+
+
+def _index(root: Root) -> set[str]:
+    return set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
+
+
+def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:
+    """Return the kernel that is pinned, else the newest, fetched."""
+    pinned = pins.kernel(name, arch)
+    try:
+        return _whole(root, pinned or newest(root, name, arch), progress)
+    except (ChildError, UsageError):
+        # an old index lacks what is new, and names what the mirror has dropped
+        update(root, progress)
+    if pinned:
+        with suppress(ChildError, UsageError):
+            return _whole(root, pinned, progress)
+    return _whole(root, newest(root, name, arch), progress)
+
+
+def _whole(root: Root, release: str, progress: Progress) -> Kernel:
+    """Return a release, fetched if the root has it not."""
+    kernel = Kernel(root, release)
+    if (kernel.modules / "modules.dep").is_file():
+        return kernel
+    known = _index(root)
+    if f"{HEADERS}{release}" not in known:
+        raise UsageError(f"the index has no kernel {release}")
+    names = _packages(known, release)
+    fetching = progress.step(f"fetching kernel {release}")
+    with fetching, fetched(root, names, root.var / "debs") as debs:
+        unpack(root, debs)
+        root.run(["depmod", release])
+    if not kernel.image.is_file():
+        raise BulkmmError(f"the packages of {release} hold no kernel image")
+    return kernel
+
+
+def age(release: str) -> list[int]:
+    """Return what releases are sorted by."""
+    return [int(n) for n in re.findall(r"\d+(?=[.+~-])", release)]
+
+
+def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
+    """Return the newest release in the index that a name stands for."""
+    named = (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS))
+    usable = [r for r in named if RELEASE.fullmatch(r) and archs.of_release(r) is arch]
+    usable.sort(key=age)
+    matching = [r for r in usable if name in (r, needs.series(r))]
+    if not matching:
+        has = ", ".join(usable) or "none"
+        raise UsageError(f"unknown kernel {name}: the index has {has}")
+    return matching[-1]
+
+
+def _packages(known: set[str], release: str) -> list[str]:
+    """Return the packages of a release: 7.x splits what 6.12 has in one.
+
+    The kernel's build tools are the root's, for every target architecture.
+    """
+    debian = archs.of_release(release).debian
+    version = release.removesuffix(f"-cloud-{debian}")
+    names = [
+        f"linux-image-{release}-unsigned",
+        f"linux-binary-unsigned-{release}",
+        f"linux-modules-{release}",
+        f"linux-base-{release}",
+        *header_packages(known, release, version),
+    ]
+    held = filter(known.__contains__, names)
+    return [f"{name}:{debian}" if release in name else name for name in held]
+
+
+def header_places(release: str, version: str) -> list[str]:
+    """Return where a kernel's headers may lie, below /usr."""
+    return [
+        f"src/linux-headers-{release}",
+        *(f"src/linux-headers-{version}-common{kind}" for kind in ("", "-rt")),
+        *(f"lib/linux-kbuild-{name}" for name in (version, needs.series(version))),
+        f"src/linux-kbuild-{version}",
+    ]
+
+
+def header_packages(known: set[str], release: str, version: str) -> tuple[str, ...]:
+    """Return the packages to build for a release; 6.1 has one of tools for all."""
+    tools, common = f"linux-kbuild-{version}", f"{HEADERS}{version}-common"
+    return (
+        f"{HEADERS}{release}",
+        f"{common}-rt" if "-rt-" in release and f"{common}-rt" in known else common,
+        tools if tools in known else f"linux-kbuild-{needs.series(version)}",
+    )
+
+
+@contextmanager
+def fetched(
+    root: Root, names: Sequence[str], to: Path, apt: Sequence[str] = ()
+) -> Iterator[list[Path]]:
+    """Fetch packages, and delete them when the block exits."""
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir()
+    try:
+        argv = [root.inner(to), *apt, "download", *names]
+        root.run(["sh", "-c", FETCH, "sh", *argv], 900)
+        yield sorted(to.glob("*.deb"))
+    finally:
+        shutil.rmtree(to)
+
+
+def unpack(root: Root, debs: list[Path]) -> None:
+    """Unpack packages into the root."""
+    for deb in debs:
+        # --keep-directory-symlink: /lib is a link in a merged /usr
+        root.run(["sh", "-c", UNPACK, "sh", root.inner(deb)], 300)
+
+
+FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
+UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
+
+
+def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
+    """Return the modules to load for these, in load order, as paths.
+
+    Built-in modules and those that the architecture lacks are skipped; unknown names
+    are an error.
+    """
+    needs: dict[str, list[str]] = {}
+    for line in (kernel.modules / "modules.dep").read_text().splitlines():
+        path, _, needed = line.partition(":")
+        # the deepest dependency is listed last but must be loaded first
+        needs[module_name(path)] = [*reversed(needed.split()), path]
+    built_in = (kernel.modules / "modules.builtin").read_text().split()
+    there = {module_name(path) for path in built_in}
+    order: dict[str, None] = {}
+    there |= set(kernel.arch.lacks)
+    for name in names:
+        if name not in needs and name not in there:
+            raise BulkmmError(f"kernel {kernel.release} has no module {name}")
+        order.update(dict.fromkeys(needs.get(name, ())))
+    return list(order)
+
+
+def module_name(module: str) -> str:
+    """Return the name that the kernel gives to a module's file."""
+    return PurePath(module).name.partition(".")[0].replace("-", "_")

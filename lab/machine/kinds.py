@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernels of the lab's own configuration and their options.
+
+Each is "make allnoconfig" plus fragments in lab/kernels.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.machine.arch import X86_64, Arch
+from lab.paths import FRAGMENTS, UPSTREAM, content_key
+
+SERIES = X86_64.series[-1]  # of the source
+SETS = re.compile(r"(CONFIG_\w+)=(.+)")
+ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A configuration and the parameters of guests with such a kernel."""
+
+    name: str
+    fragments: tuple[str, ...]
+    can_poison: bool = False  # fill freed memory with a pattern and check it
+    slow: int = 1  # time limits relative to a stock kernel's
+    no_disks: bool = False  # the kernel itself warns when one is removed
+    patched: bool = False  # with the patches in upstream/
+    compiler: str = X86_64.compiler
+
+    @property
+    def patches(self) -> list[Path]:
+        """Return the patches that its source gets, without cover letters."""
+        return sorted(UPSTREAM.glob("*/000[1-9]-*.patch")) if self.patched else []
+
+    @property
+    def files(self) -> list[Path]:
+        """Return the fragments."""
+        return [FRAGMENTS / f"{name}.config" for name in self.fragments]
+
+    @property
+    def text(self) -> str:
+        """Return the text of all fragments."""
+        return "".join(file.read_text(encoding="ascii") for file in self.files)
+
+    def poisons(self, words: str) -> bool:
+        """Return whether a guest with these parameters poisons freed memory.
+
+        A kernel that does so does not zero what it allocates.
+        """
+        return self.can_poison and not ZEROES.search(words)
+
+    def release(self, version: str) -> str:
+        """Return the release of a build from a version's source.
+
+        It has a hash of fragments and patches, so whatever is cached by release is of
+        this configuration.
+        """
+        key = content_key([*self.files, *self.patches])[:6]
+        return f"{version}-{self.name}.{key}-{X86_64.debian}"
+
+
+KINDS = (
+    Kind("debug", ("guest", "debug"), can_poison=True, slow=8),
+    # bdev_free_inode() frees a gendisk before its queue's kobject is released
+    Kind(
+        "debug-kobject",
+        ("guest", "debug", "kobject"),
+        can_poison=True,
+        slow=8,
+        no_disks=True,
+    ),
+    Kind("kasan", ("guest", "kasan"), slow=8),
+    Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
+    Kind("patched", ("guest", "patched"), patched=True),
+)
+NAMES = tuple(kind.name for kind in KINDS)
+
+
+def find(name: str) -> Kind | None:
+    """Return the kind with this name; None: a stock kernel's name."""
+    return next((kind for kind in KINDS if kind.name == name), None)
+
+
+def of_release(release: str) -> Kind | None:
+    """Return the kind that a release is of; None: a stock kernel's."""
+    return next((kind for kind in KINDS if f"-{kind.name}." in release), None)
+
+
+def of(arch: Arch) -> tuple[str, ...]:
+    """Return the names of an architecture's kinds."""
+    return NAMES if arch is X86_64 else ()
+
+
+def series(name: str) -> str:
+    """Return the series or full release in a kernel's name."""
+    return SERIES if find(name) else name
+
+
+def options(text: str) -> dict[str, str]:
+    """Return the options that a fragment or a configuration sets."""
+    found = map(SETS.fullmatch, text.splitlines())
+    return {option[1]: option[2] for option in found if option}
+
+
+def lacking(asked: str, config: str) -> list[str]:
+    """Return messages for options of fragments that a configuration lacks."""
+    has = options(config)
+    return [
+        f"{name} is {has.get(name, 'n')}, not {value}"
+        for name, value in options(asked).items()
+        if has.get(name, "n") != value
+    ]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The versions that the lab prefers: lab/versions.txt.
+
+The archive moves. A run takes what is pinned as long as the archive has it, and
+otherwise what the archive has, and says so.
+"""
+
+import shlex
+
+from lab.machine.arch import Arch
+from lab.paths import VERSIONS
+
+KERNEL = "linux-"  # and its series
+PRIORITY = 990  # above that of any suite
+
+
+def read() -> dict[str, str]:
+    """Return the version of each kernel series and package."""
+    lines = VERSIONS.read_text(encoding="utf-8").splitlines()
+    return dict(li.split() for li in lines if li and not li.startswith("#"))
+
+
+def kernel(name: str, arch: Arch) -> str:
+    """Return the release that is pinned for a series; "" for any other name."""
+    version = read().get(KERNEL + name)
+    return f"{version}-cloud-{arch.debian}" if version else ""
+
+
+def packages() -> dict[str, str]:
+    """Return the packages of the lab's root and their versions."""
+    return {name: v for name, v in read().items() if not name.startswith(KERNEL)}
+
+
+def hook() -> str:
+    """Return the shell command that has the apt below $1 prefer these versions."""
+    text = "".join(
+        f"Package: {name}\nPin: version {version}\nPin-Priority: {PRIORITY}\n\n"
+        for name, version in packages().items()
+    )
+    return f'printf %s {shlex.quote(text)} >"$1/etc/apt/preferences.d/bulkmm"'
+
+
+def gone(installed: str) -> str:
+    """Return which packages have another version, among lines of name and version."""
+    pinned = packages()
+    has = (line.split() for line in installed.splitlines())
+    return ", ".join(
+        f"{name} {pinned[name]} ({version} instead)"
+        for name, version in has
+        if pinned.get(name, version) != version
+    )

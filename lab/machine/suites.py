@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs of others that suites add to a guest, in a tree laid over its own.
+
+The kernel's mm selftests are built unchanged and statically from the running
+kernel's source package, against that kernel's UAPI headers. Stable updates break some
+of them: what does not build is skipped in every state of the module, by name.
+"""
+
+import shutil
+from pathlib import Path, PurePath
+
+from bulkmm.shell.child import ChildError
+from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.progress import Progress
+from lab.machine import upstream, userland
+from lab.machine.arch import X86_64
+from lab.machine.kernels import Kernel
+from lab.paths import PROJECT, built, content_key
+
+MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
+QEMU = "qemu"  # the root's own, as a user of huge pages
+COMMAND = "command"  # this one, with a Python
+PLACE = "suite"  # in the guest
+SELFTESTS = "tools/testing/selftests"
+SOURCE = ("tools", "include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
+# what the tests link with; kernel headers are from the kernel's version
+SYSROOT = ("libc6-dev", "libcap-dev", "libnuma-dev", "liburing-dev")
+BASH = "bash-static"  # the test runner is a bash script
+STRESS_NG = "stress-ng"
+PYTHON = "python3.13"
+STANDARD = f"usr/lib/{PYTHON}"
+LEFT_OUT = ("test", "idlelib", "ensurepip", "tkinter", "pydoc_data", "lib2to3")
+ELSEWHERE = "sitecustomize.py"  # a link to /etc
+# whatever times of change files have in a guest
+COMPILE = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
+# the compiler's name must be one word for the tests' own probes
+COMPILER = '#!/bin/sh\nexec gcc-14 --sysroot="{}" -static -s "$@"\n'
+# the tests have no time limit of their own; some exit by themselves if stopped, and
+# the runner waits for their children
+WRAPPER = """#!/bin/sh
+read -r begun _ </proc/uptime
+setsid timeout -k 5 "$MM_LIMIT" "$0.test" "$@" &
+wait $!
+code=$?
+pkill -9 -s $!
+read -r ended _ </proc/uptime
+[ $((${ended%.*} - ${begun%.*})) -lt "$MM_LIMIT" ] || code=124
+exit $code
+"""
+# a script finds this program by name
+BARE = ("write_to_hugetlbfs",)
+# stands in for a program that does not build: the runner takes 4 for skipped
+STAND_IN = "#!/bin/sh\nexit 4\n"
+UNBUILT = "unbuilt"  # file with the names of these programs
+# the programs that "all" makes, one a word
+LISTED = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
+
+
+def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
+    """Return the tree of a suite, made if this kernel has none."""
+    makers = {
+        MM: _mm,
+        STRESS: _stress,
+        COEXIST: _coexist,
+        QEMU: _qemu,
+        COMMAND: _command,
+    }
+    version = upstream.source_package(kernel)[1] if name == MM else kernel.release
+    recipe = [Path(__file__), Path(userland.__file__)]
+    key = content_key([*(_own() if name == COMMAND else ()), *recipe], version)
+    place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
+    return built(
+        place,
+        f"making the suite {name} for {kernel.release}",
+        progress,
+        lambda part: makers[name](kernel, part, progress),
+    )
+
+
+def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
+    version = upstream.source_package(kernel)[1]
+    packages = (*SYSROOT, f"linux-libc-dev={version}")
+    sysroot = userland.unpacked(kernel.root, kernel.arch, packages, progress)
+    shell = userland.unpacked(kernel.root, kernel.arch, (BASH,), progress)
+    source, to = part / "source", part / PLACE / MM
+    source.mkdir()
+    to.mkdir(parents=True)
+    upstream.extract(kernel, source, ("--strip-components=1",), SOURCE)
+    _build_mm(kernel, source, sysroot, to)
+    shutil.rmtree(source)
+    (part / "bin").mkdir()
+    shutil.copy(shell / "usr/bin" / BASH, part / "bin/bash")
+
+
+def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
+    """Build the programs one by one and wrap each in a time limit."""
+    root, tests = kernel.root, source / SELFTESTS / "mm"
+    inner, out = root.inner(sysroot), root.inner(to)
+    compiler = source / "compiler"
+    compiler.write_text(COMPILER.format(inner), encoding="ascii")
+    compiler.chmod(0o755)
+    argv = ["make", "-sk", "-j2", "-C", root.inner(tests), "ARCH=x86_64"]
+    argv += [f"CC={root.inner(compiler)}", f"OUTPUT={out}"]
+    argv += [f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
+    said = root.run([*argv, f"--eval={LISTED}", "bmm-listed"])
+    wanted = {PurePath(word).name for word in said.split() if word.startswith(out)}
+    try:
+        root.run([*argv, "all"], 900)
+    except ChildError as error:
+        built = {program.name for program in to.iterdir()} & wanted
+        if error.timed_out or not built or built == wanted:
+            what = f"the tests of mm do not build for {kernel.release}"
+            raise BulkmmError(f"{what}:\n{error.output}") from error
+    for program in list(to.iterdir()):
+        if program.name not in BARE:
+            program.rename(program.with_name(f"{program.name}.test"))
+            _write_script(program, WRAPPER)
+    unbuilt = sorted(name for name in wanted if not (to / name).exists())
+    for name in unbuilt:
+        _write_script(to / name, STAND_IN)
+    (to / UNBUILT).write_text("".join(f"{name}\n" for name in unbuilt), "ascii")
+    for script in tests.glob("*.sh"):
+        shutil.copy(script, to)
+
+
+def _write_script(to: Path, text: str) -> None:
+    to.write_text(text, encoding="ascii")
+    to.chmod(0o755)
+
+
+def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
+    root, arch = kernel.root, kernel.arch
+    programs = userland.unpacked(root, arch, (STRESS_NG,), progress)
+    userland.copy_tools(root, arch, programs, (f"usr/bin/{STRESS_NG}",), part)
+
+
+def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
+    root, arch = kernel.root, kernel.arch
+    if arch is X86_64:  # the root's own
+        userland.copy_tools(root, arch, root.path, (f"usr/bin/{arch.qemu}",), part)
+
+
+def _own() -> list[Path]:
+    """Return the command's files, with its data, as they are copied."""
+    found = (PROJECT / "bulkmm").rglob("*")
+    return [f for f in found if f.is_file() and f.suffix != ".pyc"]
+
+
+def _command(kernel: Kernel, part: Path, progress: Progress) -> None:
+    python = userland.unpacked(kernel.root, X86_64, (PYTHON,), progress)
+    leave = shutil.ignore_patterns("*.pyc", "__pycache__", ELSEWHERE, *LEFT_OUT)
+    libraries = "usr/lib/x86_64-linux-gnu"
+    for place in ("usr/bin", libraries):
+        (part / place).mkdir(parents=True)
+    shutil.copytree(python / STANDARD, part / STANDARD, ignore=leave)
+    shutil.copy(python / "usr/bin" / PYTHON, part / "usr/bin")
+    for pattern in ("libexpat.so*", "libffi.so*", "libm.so*", "libz.so*"):
+        for file in (python / libraries).glob(pattern):
+            shutil.copy(file, part / libraries)
+    shutil.copytree(PROJECT / "bulkmm", part / COMMAND / "bulkmm", ignore=leave)
+    for sources in (STANDARD, COMMAND):  # which takes a guest ten times as long
+        kernel.root.run([PYTHON, *COMPILE, kernel.root.inner(part / sources)])
+
+
+def _coexist(kernel: Kernel, part: Path, _progress: Progress) -> None:
+    (part / PLACE).mkdir()
+    shutil.copy(kernel.image, part / PLACE / "vmlinuz")

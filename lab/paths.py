@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where the lab's own files and its cache are."""
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.progress import Progress
+
+PROJECT = Path(__file__).resolve().parents[1]
+GUEST = PROJECT / "lab" / "guest"
+VERSIONS = PROJECT / "lab" / "versions.txt"
+TURN = 0.2  # seconds between tries
+MOST_GUESTS = 64
+HOUR = 3600  # seconds
+NEW = "bulkmm-new-"  # a scratch directory that is not claimed yet
+FRAGMENTS = PROJECT / "lab" / "kernels"  # of configurations
+UPSTREAM = PROJECT / "upstream"  # patches for the kernel
+
+
+def cache_dir() -> Path:
+    """Return the cache directory; it need not exist."""
+    if named := os.environ.get("BULKMM_CACHE"):
+        return Path(named).absolute()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg).absolute() / "bulkmm"
+    return Path.home() / ".cache" / "bulkmm"
+
+
+def need_sources() -> None:
+    """Reject running outside a checkout: the lab builds from its sources."""
+    ours = (GUEST, VERSIONS, FRAGMENTS)
+    for part in (*ours, PROJECT / "module", PROJECT / "core"):
+        if not part.exists():
+            raise BulkmmError(f"the lab runs from a source checkout: no {part}")
+
+
+def need_space(need: int, what: str) -> None:
+    """Raise an error if the cache's file system lacks space."""
+    cache = cache_dir()
+    free = shutil.disk_usage(cache).free
+    if free < need:
+        raise BulkmmError(
+            f"no disk space for {what}: {need / 1e9:.1f} GB are needed in {cache}, "
+            f"{free / 1e9:.1f} GB are free (BULKMM_CACHE names another place)"
+        )
+
+
+def content_key(files: Iterable[Path], *extra: str) -> str:
+    """Return a short hash of files and of extra words.
+
+    A file counts by its content and its path below the folder that all share.
+    """
+    import hashlib  # takes long, and every help needs this file
+
+    digest = hashlib.sha256()
+    found = sorted(files)
+    top = os.path.commonpath([file.parent for file in found]) if found else ""
+    for file in found:
+        name = str(file.relative_to(top))
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    for word in extra:
+        digest.update(word.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def locked(progress: Progress) -> Iterator[Path]:
+    """Lock the cache, to add to it or to remove from it."""
+    cache = cache_dir()
+    with lock(cache, progress, "prepare the lab"):
+        yield cache
+
+
+@contextmanager
+def lock(place: Path, progress: Progress, what: str) -> Iterator[None]:
+    """Lock a directory of the cache against others that do the same."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = (place / "lock").open("w", encoding="ascii")
+    except OSError as error:
+        raise BulkmmError(f"the cache {place} cannot be made: {error}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.note(f"waiting for another command to {what}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def used(cache: Path) -> AbstractContextManager[bool]:
+    """Protect the cache's content from removal; enter while holding its lock."""
+    return claimed(cache, fcntl.LOCK_SH)
+
+
+@contextmanager
+def turn(progress: Progress) -> Iterator[None]:
+    """Wait until a guest may run: concurrent guests slow each other."""
+    places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
+    for place in places:
+        place.touch()
+    said = False
+    while True:
+        for place in places:
+            with claimed(place) as mine:
+                if mine:
+                    yield
+                    return
+        if not said:
+            progress.note("waiting for another guest to end")
+            said = True
+        time.sleep(TURN)
+
+
+def guests_at_once() -> int:
+    """Return how many guests may run concurrently; more than 1 disturbs times."""
+    said = os.environ.get("BULKMM_GUESTS", "1")
+    if not (said.isdecimal() and 1 <= int(said) <= MOST_GUESTS):
+        raise UsageError(f"BULKMM_GUESTS={said}: give 1 to {MOST_GUESTS}")
+    return int(said)
+
+
+@contextmanager
+def claimed(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bool]:
+    """Try to lock a file or directory exclusively; yield whether that succeeded.
+
+    A cache that is claimed has no runs, so removing from it is safe.
+    """
+    handle, mine = os.open(path, os.O_RDONLY), False
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, how)
+            mine = True
+        yield mine
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
+    """Make a directory that goes with the block; if that is killed, with the next.
+
+    Whatever else begins with the prefix there is such a directory.
+    """
+    home = home or Path(tempfile.gettempdir())
+    with undisturbed() as interruptible:
+        for left in home.glob(f"{prefix}*"):
+            _remove_left(left)
+        new = Path(tempfile.mkdtemp(prefix=NEW, dir=home))
+        with claimed(new):
+            # others look for it by this name only
+            made = new.rename(home / new.name.replace(NEW, prefix))
+            try:
+                with interruptible():
+                    yield made
+            finally:
+                shutil.rmtree(made)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove a directory of ours that nobody claims; it may be going right now."""
+    with suppress(OSError):
+        held = path.lstat()
+        if stat.S_ISDIR(held.st_mode) and held.st_uid == os.geteuid():
+            with claimed(path) as left:
+                if left:
+                    shutil.rmtree(path)
+
+
+@contextmanager
+def made_whole(path: Path) -> Iterator[Path]:
+    """Make a directory under a ``.part`` name; rename it when complete."""
+    part = path.with_name(path.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        yield part
+        part.rename(path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def built(
+    path: Path,
+    what: str,
+    progress: Progress,
+    make: Callable[[Path], object],
+    keep: int = 16,
+) -> Path:
+    """Return a directory of the cache, made as a step if it is not there.
+
+    Of its kind only the latest are kept, and those of the last hour: what another
+    checkout has just made may be in use.
+    """
+    if path.is_dir():
+        return path
+    with progress.step(what), made_whole(path) as part:
+        make(part)
+    ages = sorted(
+        (time.time() - one.stat().st_mtime, one) for one in path.parent.iterdir()
+    )
+    for age, old in ages[keep:]:
+        if age > HOUR:
+            shutil.rmtree(old)
+    return path
+
+
+def copy_sources(files: Iterable[Path], to: Path) -> None:
+    """Copy files of the checkout to the same paths below another directory."""
+    for file in files:
+        there = to / file.relative_to(PROJECT)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, there)

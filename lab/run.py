@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run of a scenario, from nothing to its result document."""
+
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from bulkmm.results import host as machine
+from bulkmm.results.model import Check, Document
+from bulkmm.shell.errors import BulkmmError, GuestError, UsageError
+from bulkmm.shell.progress import Progress
+from lab import state
+from lab.choices import CPUS
+from lab.machine import (
+    accel,
+    build,
+    debugkernel,
+    disk,
+    image,
+    kernels,
+    kinds,
+    klog,
+    root,
+    upstream,
+    vm,
+)
+from lab.machine.arch import X86_64, Arch
+from lab.machine.kernels import Kernel
+from lab.paths import PROJECT, content_key, locked, need_sources, turn, used
+from lab.scenario.base import ABSENT, Scenario
+
+MOST_CPUS = 64
+MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
+# below bulkmm: what drives and judges a run
+JUDGING = (
+    *("lab/*.py", "lab/machine/*.py", "lab/scenario/*.py"),
+    *("control/*.py", "stats.py"),
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is run, where and how."""
+
+    scenario: Scenario  # with its options
+    kernel: str = ""  # "": the first series of the architecture; see named
+    arch: Arch = X86_64
+    accel: str = "auto"
+    cpu: str = ""  # "": the architecture's default
+    cpus: int = CPUS
+    append: str = ""  # for the kernel's command line
+    keep: bool = False
+    defines: list[str] = field(default_factory=list)
+
+    @property
+    def named(self) -> str:
+        """Return the name of the kernel."""
+        return self.kernel or self.arch.series[0]
+
+    @property
+    def kind(self) -> kinds.Kind | None:
+        """Return the kind of a kernel that the lab builds."""
+        return kinds.find(self.kernel)
+
+    @property
+    def words(self) -> str:
+        """Return the kernel's parameters, with those of the scenario and the user."""
+        words = f"{self.scenario.parameters} {self.append}".strip()
+        poisons = self.kind and self.kind.poisons(words)
+        return f"page_poison=1 {words}".strip() if poisons else words
+
+    @property
+    def memory_limit(self) -> int:
+        """Return the bytes of the host's memory that a run may use.
+
+        A kernel that poisons free memory also touches all that is plugged.
+        """
+        plugged = self.scenario.path == "hotplug"
+        touched = plugged and self.kind and self.kind.poisons(self.words)
+        return MEMORY_LIMIT + (self.scenario.options.size if touched else 0)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is made before a guest boots."""
+
+    kernel: Kernel
+    base: Path
+    modules: list[Path]  # ours, the path's own first
+    over: list[Path]  # trees laid over the guest's own
+    disk: Path | None
+
+
+def need_root() -> None:
+    """Raise early unless this is root on x86_64."""
+    if os.geteuid():
+        raise BulkmmError("the lab needs root (it makes a Debian root): use sudo")
+    if platform.machine() != "x86_64":
+        raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
+
+
+def need_memory(request: Request) -> None:
+    """Reject runs that would exhaust the host's memory."""
+    have = (machine.memory_kib("MemAvailable") or 0) * 1024
+    need = request.memory_limit
+    if have < need:
+        raise BulkmmError(
+            f"no memory for the guest: {need / 1e9:.0f} GB are needed, "
+            f"{have / 1e9:.1f} GB are available"
+        )
+
+
+def kernel_of(
+    made: root.Root, name: str, progress: Progress, arch: Arch = X86_64
+) -> Kernel:
+    """Return a stock kernel or one of the lab's own, from the cache where possible."""
+    if kind := kinds.find(name):
+        return debugkernel.ensure(made, kind, progress)
+    return kernels.ensure(made, name, progress, arch)
+
+
+@contextmanager
+def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
+    """Lock the cache once it has the kernels of these names that the lab builds.
+
+    That takes minutes, in which other commands have the cache.
+    """
+    for kind in filter(None, map(kinds.find, names)):
+        with ExitStack() as stack:
+            with locked(progress) as cache:
+                made = root.ensure(cache, progress)
+                if debugkernel.cached(made, kind):
+                    continue
+                debugkernel.prepare(made, kind, progress)
+                stack.enter_context(used(cache))
+            debugkernel.ensure(made, kind, progress)
+    with locked(progress) as cache:
+        yield cache
+
+
+def cached(made: root.Root, name: str) -> Kernel | None:
+    """Return such a kernel if there is nothing to fetch or build."""
+    if kind := kinds.find(name):
+        return debugkernel.cached(made, kind)
+    return kernels.cached(made, name)
+
+
+def identity(ready: Prepared) -> str:
+    """Return a hash of all that a run with given options depends on."""
+    root = ready.kernel.root
+    judging = [file for names in JUDGING for file in (PROJECT / "bulkmm").glob(names)]
+    parts = (ready.base, *ready.modules, *ready.over, ready.disk)
+    # their directories have hashes of what they were made from
+    made = [root.inner(part) for part in parts if part]
+    return content_key(judging, root.path.name, ready.kernel.release, *made)
+
+
+def would_be_of(request: Request) -> str:
+    """Return the identity that a run would have."""
+    need_root()
+    progress = Progress()
+    with locked_with([request.kernel], progress) as cache:
+        return identity(prepared(cache, request, progress))
+
+
+def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
+    """Return root, kernel, guest and module of a run, from the cache if possible."""
+    made, arch = root.ensure(cache, progress), request.arch
+    scenario = request.scenario
+    kernel = kernel_of(made, request.named, progress, arch)
+    defines = build.check_defines([*request.defines, *scenario.defines])
+    place = build.ensure(kernel, defines, progress)
+    modules = [place / product for product in build.PRODUCTS]
+    if scenario.upstream:
+        modules.append(upstream.ensure(kernel, scenario.upstream, progress))
+    return Prepared(
+        kernel,
+        image.ensure_base(kernel, scenario.modules, progress),
+        modules,
+        scenario.over(kernel, progress),
+        disk.ensure(kernel, progress) if scenario.disk else None,
+    )
+
+
+def check_cpus(request: Request) -> None:
+    """Reject CPUs where memory nodes have them, and several with a counted clock."""
+    one, cpus = request.scenario, request.cpus
+    most = 1 if one.counted else MOST_CPUS
+    if cpus != CPUS and (one.hot.shared_out or one.hot.bare):
+        where = f"{one.name}: its memory nodes have them"
+        raise UsageError(f"--cpus does not apply to {where}")
+    if cpus != CPUS and not 1 <= cpus <= most:
+        raise UsageError(f"--cpus {cpus}: give 1 to {most}")
+
+
+def check(request: Request) -> None:
+    """Reject what does not exist or does not fit together."""
+    kernels.check(request.named, request.arch)
+    if lack := request.scenario.lacking(request.named, request.arch):
+        raise UsageError(lack)
+    request.scenario.check_options(request.arch)
+    check_cpus(request)
+    build.check_defines(request.defines)
+
+
+def run_scenario(request: Request) -> Document:
+    """Run a scenario and return its document; checks may have failed."""
+    check(request)
+    need_sources()
+    need_root()
+    need_memory(request)
+    progress = Progress()
+    with ExitStack() as stack:
+        with locked_with([request.kernel], progress) as cache:
+            ready = prepared(cache, request, progress)
+            chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
+            run = stack.enter_context(vm.run_directory(ready.kernel.root))
+            if request.keep:
+                kept = _kept(cache, request.scenario.name)
+                stack.callback(_keep, run, kept)
+                progress.note(f"the run's files are kept in {kept}")
+            guest = _guest(request, ready, chosen, run)
+            made = {  # taken before others may clean the cache
+                "kernel": ready.kernel.release,
+                "arch": ready.kernel.arch.name,
+                "srcversion": build.source_version(ready.modules[0]),
+                "key": identity(ready),
+            }
+            stack.enter_context(used(cache))
+            qemu = vm.qemu_version(ready.kernel.root, request.arch)
+        with turn(progress):
+            start = time.monotonic()
+            outcome = _boot(request, ready.kernel, guest, run, progress)
+            seconds = time.monotonic() - start
+    document = _document(request, outcome)
+    document.machine = _machine(outcome, chosen, qemu)
+    document.run |= made
+    document.run["seconds"] = round(seconds, 1)
+    return document
+
+
+def _kept(cache: Path, name: str) -> Path:
+    """Return a new directory for a run's files, which no root takes with it."""
+    (cache / "kept").mkdir(exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=cache / "kept"))
+
+
+def _keep(run: Path, to: Path) -> None:
+    for file in run.iterdir():
+        if file.is_file():  # and no socket
+            shutil.copy(file, to)
+
+
+def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Guest:
+    """Return the guest, with its job and our modules in a second archive."""
+    kernel, scenario = ready.kernel, request.scenario
+    job = scenario.job(image.modules_to_load(kernel, scenario.modules))
+    files = (ready.base, run, job, ready.modules)
+    initramfs = image.initramfs(kernel.root, *files, over=ready.over)
+    return vm.Guest(
+        kernel.image,
+        initramfs,
+        scenario.memory,
+        "nd_pmem" in scenario.modules,
+        scenario.options.size,
+        chosen,
+        request.words,
+        request.arch,
+        request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
+        request.cpus,
+        counted=scenario.counted or (scenario.countable and request.cpus == 1),
+        disk=ready.disk,
+        hot=scenario.hot,
+        devices=scenario.devices if request.arch is X86_64 else (),
+    )
+
+
+def _boot(
+    request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
+) -> vm.Outcome:
+    scenario, done = request.scenario, count(1)
+    what = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
+    slow = request.kind.slow if request.kind else 1
+
+    def seen(event: dict[str, Any]) -> None:
+        if event["event"] == "unknown-backend":
+            raise UsageError(
+                f"unknown backend {scenario.options.backend}: "
+                f"the module has {event['known']}"
+            )
+        progress.detail(f"{what}: {event['event']}, {next(done)} reports")
+
+    with progress.step(what):
+        silent = (vm.SILENT + scenario.quiet) * slow
+        return vm.boot(guest, kernel.root, run, silent, seen)
+
+
+def _document(request: Request, outcome: vm.Outcome) -> Document:
+    try:
+        return _judged(request, outcome)
+    # a family's judge looks for what its guest reports, which may have failed to
+    except (KeyError, IndexError, ValueError) as error:
+        raise GuestError(f"the guest's reports are incomplete: {error!r}") from error
+
+
+def _judged(request: Request, outcome: vm.Outcome) -> Document:
+    scenario = request.scenario
+    document = Document(machine={})
+    document.results, document.ratios = scenario.results(outcome)
+    document.checks = [*scenario.checks(outcome), *_guest_checks(request, outcome)]
+    document.run = {
+        "scenario": scenario.name,
+        "accel": request.accel,
+        "defines": request.defines,
+        "published": list(scenario.published),
+        "peak_rss_bytes": outcome.peak_rss,
+        "hooks": state.hooks_seen(outcome, scenario.path),
+        **scenario.facts(outcome),
+    }
+    return document
+
+
+def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
+    """Return the checks common to all scenarios (vm.boot has checked the log)."""
+    start, end = outcome.of("start")[0], outcome.of("end")[-1]
+    allowed = request.scenario.taint
+    allowed |= klog.WARNED_TAINT if request.scenario.warns else 0
+    taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
+    rss, most = outcome.peak_rss, request.memory_limit
+    return [
+        Check("kernel log clean", ok=True, detail="nothing found"),
+        Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
+        Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
+        *_warning_checks(request.scenario, outcome.log),
+        *_lock_checks(request.kind, end),
+    ]
+
+
+def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
+    """Check that nothing warned, where that is expected, but what does without us."""
+    if not scenario.warns or scenario.path == "vmap":  # whose judge compares each
+        return []
+    seen: dict[bool, set[str]] = {True: set(), False: set()}
+    for _, arm, places in klog.warnings(log):
+        seen[arm == ABSENT].update(places)
+    more = seen[False] - seen[True]
+    return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
+
+
+def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:
+    """Check that a kernel with lockdep kept it running to the end.
+
+    Lockdep turns itself off after its first report, and when its tables are full.
+    """
+    if not kind or "CONFIG_PROVE_LOCKING" not in kinds.options(kind.text):
+        return []
+    said = end.get("debug_locks")
+    return [Check("locking proven to the end", said == 1, f"debug_locks: {said}")]
+
+
+def _machine(outcome: vm.Outcome, chosen: str, qemu: str) -> dict[str, Any]:
+    start, end = outcome.of("start")[0], outcome.of("end")[-1]
+    guest = {
+        "kernel": start["release"],
+        "cmdline": start["cmdline"],
+        "taint": end["taint"],
+        "accelerator": chosen.upper(),
+        "qemu": qemu,
+    }
+    return {**machine.describe(), "accelerator": chosen.upper(), "guest": guest}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's scenarios; their names are the interface."""
+
+from bulkmm.shell.errors import unknown
+from lab.scenario import (
+    calls,
+    clear,
+    copy,
+    hotplug,
+    memmap,
+    packages,
+    populate,
+    prezero,
+    suites,
+    vmap,
+)
+from lab.scenario.base import Scenario
+
+__all__ = ["SCENARIOS", "Scenario", "find"]
+
+PARTS = (memmap, clear, calls, populate, copy, prezero, vmap, hotplug, suites, packages)
+SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
+
+
+def find(name: str) -> Scenario:
+    """Return the scenario with this name."""
+    for scenario in SCENARIOS:
+        if scenario.name == name:
+            return scenario
+    raise unknown("scenario", name, (s.name for s in SCENARIOS))

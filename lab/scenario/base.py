@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a scenario is: what it declares, what its guest does, what is expected of it.
+
+The files beside this one have the families, whose classes say what their guests do,
+and declare the scenarios of each. bulkmm.lab.run does the rest.
+"""
+
+import random
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+from bulkmm.control.needs import at_least
+from bulkmm.results import stats
+from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measured
+from bulkmm.shell.errors import UsageError, unknown
+from bulkmm.shell.progress import Progress
+from lab import state
+from lab.choices import FLAGS, USUAL
+from lab.machine import kinds, suites
+from lab.machine.arch import X86_64, Arch
+from lab.machine.kernels import Kernel
+from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
+
+Seen = TypeVar("Seen")
+Event = dict[str, Any]  # from a guest
+# by name: a kind of event, or what is made of all
+Kept = tuple[str, str | Callable[[Outcome], object]]
+ABSENT = "absent"  # the state in which the module is not loaded
+PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
+LIVE_PATCH = 1 << 15  # taint of a live patch
+LACKING = "the kernel {kernel} lacks what Debian's own has"
+# pages of this size are there if they are reserved at boot, where one is left whole
+GIB_PAGE = "hugepagesz=1G hugepages=1"
+NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
+WHOLE = "every requested step was reported"
+
+
+class Measure(NamedTuple):
+    """What was measured of one thing, by arm."""
+
+    name: str
+    nbytes: int
+    pairs: Iterable[tuple[str, str]] = ()  # of arms that are compared
+    times: Mapping[str, Sequence[float]] = {}  # ns
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What it measures, takes and needs, and which matrices run it.
+
+    The class of a family says how. By default the guest does and checks everything
+    by itself, in the lines of ``does``.
+    """
+
+    name: str
+    about: str  # what is measured; of scenarios that measure nothing, what is done
+    check: str
+    _: KW_ONLY
+    family: str
+    path: str  # of the module
+    seconds: int  # for one run at full size under TCG, without set-up
+    does: tuple[str, ...] = ()  # lines of the job, with options
+    published: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()  # options that apply
+    rounds: int = 5  # default
+    size: int = 0  # default: bytes of each device
+    sizes: tuple[int, int, int] = (0, 1 << 62, 1)  # that fit: least, most, multiple of
+    full: tuple[str, ...] = ("",)  # options of its runs in the support matrix
+    quick: tuple[str, ...] = ()  # likewise with --quick
+    debug: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kernel
+    memory: int = 4096  # MiB of the guest, with an aligned GiB left whole at boot
+    cmdline: str = ""  # parameters of its kernel
+    hot: Hot = field(default_factory=Hot)
+    modules: tuple[str, ...] = ()  # kernel modules that the guest needs
+    devices: tuple[str, ...] = ()  # of QEMU, on x86-64
+    cpu: str = ""  # likewise; "": the architecture's default
+    counted: bool = False  # the guest's clock counts instructions
+    countable: bool = False  # so it does with one CPU, and they are what is measured
+    faults: bool = False  # can be injected: it needs a test build
+    since: str = ""  # the oldest kernel that supports it; "": all do
+    kind: str = ""  # of the lab's own kernels: runs on no other
+    lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
+    x86_only: str = ""  # what of it is for x86-64 only
+    upstream: str = ""  # a test from the kernel's source, built as a module
+    suite: str = ""  # programs of others in the guest (machine/suites.py)
+    disk: bool = False  # the guest has one with a Debian system
+    taint: int = 0  # expected taint, besides that of loading modules
+    warns: bool = False  # warnings are expected between marks
+    options: Namespace = field(default_factory=Namespace)  # the user's: see make
+
+    kept: ClassVar[tuple[Kept, ...]] = ()  # for facts()
+    visited: ClassVar[str] = ""  # event that ends a visit, for facts()
+
+    def lacking(self, kernel: str, arch: Arch) -> str:
+        """Return why it cannot run on a kernel of an architecture; "" if it can."""
+        if self.x86_only and arch is not X86_64:
+            return f"{self.name}: {self.x86_only} for x86_64 only"
+        kind = kinds.find(kernel)
+        if self.lacking_debug and kind and kernel not in self.debug:
+            return f"{self.name}: {self.lacking_debug.format(kernel=kernel)}"
+        if kind and kind.no_disks and "nd_pmem" in self.modules:
+            return (
+                f"{self.name}: its disk would be reported on the kernel {kernel}, "
+                "which frees disks before what they hold is released"
+            )
+        if self.kind not in ("", kernel):
+            return f"{self.name} needs kernel {self.kind}, not {kernel}"
+        if self.since and not at_least(kinds.series(kernel), self.since):
+            return f"{self.name} needs kernel {self.since} or later, not {kernel}"
+        return ""
+
+    def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
+        """Return whether it runs on a kernel, given as series or release."""
+        return not self.lacking(kernel, arch)
+
+    def make(self, **chosen: object) -> Self:
+        """Return it with the user's options; reject those that do not apply."""
+        for name in chosen:
+            if name not in self.takes:
+                raise UsageError(f"{FLAGS[name]} does not apply to {self.name}")
+        usual = {**USUAL, "rounds": self.rounds, "size": self.size}
+        usual["seed"] = random.SystemRandom().getrandbits(32)
+        return replace(self, options=Namespace(**{**usual, **chosen}))
+
+    @property
+    def measures(self) -> bool:
+        """Return whether anything is measured."""
+        return type(self).measured is not Scenario.measured
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        """Return the choices of this scenario for options that have several."""
+        return {}
+
+    def check_options(self, _arch: Arch = X86_64) -> None:
+        """Reject values that do not fit together, or not this scenario."""
+        for name, known in self.known.items():
+            for one in getattr(self.options, name) or ():
+                if one not in known:
+                    raise unknown(name.removesuffix("s"), str(one), map(str, known))
+        nbytes, (least, most, unit) = self.options.size, self.sizes
+        if not least <= nbytes <= most or nbytes % unit:
+            raise UsageError(
+                f"size {nbytes >> 20}M does not fit: give {least >> 30}G to "
+                f"{most >> 30}G, a multiple of {unit >> 20}M"
+            )
+
+    @property
+    def parameters(self) -> str:
+        """Return kernel parameters besides vm.CMDLINE."""
+        said = ((name, getattr(self.options, name)) for name in PARAMETERS)
+        words = (f"{name}={value}" for name, value in said if value)
+        return " ".join((self.cmdline, *words)).strip()
+
+    @property
+    def defines(self) -> list[str]:
+        """Return make variables."""
+        return ["BMM_FAULTS=1"] if self.faults else []
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        """Return trees to lay over the guest's own."""
+        return [suites.tree(kernel, self.suite, progress)] if self.suite else []
+
+    def job(self, modules: list[str]) -> str:
+        """Return the guest's job, in which the kernel's modules are loaded first."""
+        first = [f"mark {self.name} begins", f"modules {' '.join(modules)}"]
+        return "\n".join([*first, *self.lines()]) + "\n"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the job: words of lab/guest/*.sh."""
+        return [line.format(**vars(self.options)) for line in self.does]
+
+    def state(self, arm: str, *more: str) -> str:
+        """Return the line that brings the scenario's path, and more, into a state."""
+        set_to = () if arm == ABSENT else (f"{self.path}={arm}", *more)
+        return " ".join(("state", arm, *set_to))
+
+    @property
+    def chance(self) -> random.Random:
+        """Return a random generator in its initial state."""
+        return random.Random(self.options.seed)  # noqa: S311 - to vary, not to hide
+
+    def each_round(
+        self, arms: Sequence[Seen], chance: random.Random | None = None
+    ) -> Iterator[Seen]:
+        """Yield the arms of every round, each round in random order."""
+        chance = chance or self.chance
+        for _ in range(self.options.rounds):
+            yield from chance.sample(arms, len(arms))
+
+    @property
+    def quiet(self) -> float:
+        """Return for how many seconds the job by itself may report nothing."""
+        return float(self.options.seconds)
+
+    def measured(self, _outcome: Outcome) -> Iterable[Measure]:
+        """Return what was measured; by default nothing."""
+        return ()
+
+    def results(self, outcome: Outcome) -> Measured:
+        """Return the arms of all that was measured, and their ratios."""
+        unit, ns = NS, 1
+        if self.countable and outcome.counted:
+            unit, ns = INSTRUCTIONS, INSTRUCTION_NS
+        return stats.joined(
+            stats.rated(name, unit, nbytes, _divided(times, ns), pairs)
+            for name, nbytes, pairs, times in self.measured(outcome)
+        )
+
+    def checks(self, outcome: Outcome) -> list[Check]:
+        """Return every verdict: the guest's own, and those on what it reports."""
+        made = [
+            Check(event["name"], event["ok"] == "yes", event["detail"])
+            for event in outcome.of("check")
+        ]
+        return [*made, *self.judged(outcome)]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Return the verdicts on what is reported; here, the guest has some itself."""
+        if not outcome.of("check"):
+            yield Check("faults", ok=False, detail="none was provoked")
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the options and what else the run observed."""
+        taken = {name: getattr(self.options, name) for name in self.takes}
+        for name, what in self.kept:
+            taken[name] = outcome.of(what) if isinstance(what, str) else what(outcome)
+        if self.visited:
+            taken["visits"] = [
+                visit.facts(self.path) for visit in state.visits(outcome, self.visited)
+            ]
+        return taken
+
+
+def _divided(arms: Mapping[str, Sequence[float]], by: float) -> dict[str, list[float]]:
+    return {arm: [value / by for value in values] for arm, values in arms.items()}
+
+
+def samples(
+    outcome: Outcome, event: str, key: str, arms: Iterable[str], **wanted: object
+) -> dict[str, list[float]]:
+    """Return what events have under a key, in each arm."""
+    return {arm: values(outcome.of(event, arm=arm, **wanted), key) for arm in arms}
+
+
+def values(events: Iterable[Event], key: str) -> list[float]:
+    """Return the numbers that events have under a key, one or several each."""
+    return [float(text) for one in events for text in str(one[key]).split(",")]
+
+
+def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[Seen]]:
+    """Return what was seen in groups, in the order of their first members."""
+    found: dict[str, list[Seen]] = {}
+    for one in some:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
+def reported(lines: Iterable[str], **seen: int) -> Check:
+    """Check that each line of a job that begins with such a word has reported."""
+    told = Counter(line.split()[0] for line in lines)
+    listed = (f"{n} of {told[word]} {word}" for word, n in seen.items() if told[word])
+    ok = all(told[word] == n for word, n in seen.items())
+    return Check(WHOLE, ok, ", ".join(listed))
+
+
+def alike(
+    name: str, arms: Mapping[str, object], first: str = ABSENT, *, ok: bool = True
+) -> Check:
+    """Check that every state of the module ends as the first: without it."""
+    same = first in arms and all(said == arms[first] for said in arms.values())
+    listed = "; ".join(f"{arm}: {said}" for arm, said in arms.items())
+    return Check(name, same and ok, listed)
+
+
+def says(
+    name: str, events: Sequence[Event], wanted: Mapping[str, object], *, ok: bool = True
+) -> Check:
+    """Check that all events have these values; there must be some."""
+    wrong = [one for one in events if not wanted.items() <= one.items()]
+    detail = f"{len(events)} reports, {len(wrong)} wrong"
+    for one in (*wrong, *events)[:1]:
+        detail += ": " + " ".join(f"{key}={value}" for key, value in one.items())
+    return Check(name, bool(events) and not wrong and ok, detail)

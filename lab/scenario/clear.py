@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path clear: huge pages are faulted in.
+
+A visit is one run of the guest's program (lab/guest/bmmfault.c): a number of
+folios, faulted in one way, in one state of the module. It reports what the folios
+contained. Calls and waits are in lab/scenario/calls.py.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeVar
+
+from bulkmm.control.kernel import ALLOCATOR_SERVES
+from bulkmm.control.module import OFF
+from bulkmm.control.needs import at_least
+from bulkmm.results.model import Check
+from bulkmm.shell.size import KIB, PAGE, named
+from lab import state
+from lab.machine.vm import Outcome
+from lab.scenario.base import Event, Measure, Scenario, grouped, says
+from lab.state import Expect, Visit
+
+Ways = TypeVar("Ways")
+
+ZERO = (
+    "every byte of every folio zero, by every way to fault, in every mode and with "
+    "every backend forced; a planted byte must be seen; hits counted"
+)
+ZEROING = ("init_on_alloc", "init_on_free")
+FAULTED = ("rounds", "seed", "break_one_word", "preempt", *ZEROING, "folios", "ways")
+SOAK = ("--seconds 30",)
+ARMS = ("absent", "off", "auto", "cached", "streaming")
+SERVING = ARMS[2:]  # the modes in which the module clears
+PAIRS = (("off", "auto"), ("off", "cached"), ("off", "streaming"), ("absent", "off"))
+ALLOC_FROM = 512  # pages: the least that path alloc serves
+LISTS = ("cached", "streaming")  # of backends, named as the modes that use them
+DEMAND = ("write-first", "write-middle", "write-last")
+POPULATE = ("madv-populate", "map-populate", "fallocate")
+TIMED = {"demand": DEMAND, "populate": POPULATE}
+FORK = "fork"
+ANYWHERE = (*DEMAND, "read", "madv-populate", "map-populate", FORK)
+HUGETLB = (*ANYWHERE, "memfd", "fallocate")
+# without 2 MiB pages, a read fault maps the shared page of zeros
+PART = tuple(way for way in ANYWHERE if way != "read")
+DIRTY_MIB = 64  # dirtied again and again by a second process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Scenario):
+    """A scenario of the path, with folios of one size or several."""
+
+    family: str = "clear"
+    path: str = "clear"
+    seconds: int = 60
+    memory: int = 1024
+    every_kib: tuple[int, ...] = ()
+
+    @property
+    def kib(self) -> tuple[int, ...]:
+        """Return the sizes of this run."""
+        return self.options.kib or self.every_kib
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {"kib": self.every_kib}
+
+    def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
+        """Yield for each size and kind of visit the result's name and the ways."""
+        for kib, (what, ways) in product(self.kib, kinds.items()):
+            of = "" if len(self.every_kib) == 1 else f"-{size(kib)}"
+            yield f"{self.name}{of}-{what}", kib, ways
+
+
+def arm(name: str) -> str:
+    """Return the job's line that brings path clear into a state."""
+    return f"state {name}" if name == "absent" else f"clear_state {name}"
+
+
+def allocator_clears(outcome: Outcome) -> bool:
+    """Return whether the kernel's allocator clears every page it returns."""
+    return bool(outcome.of("zeroing")[0]["allocator"] == "on")
+
+
+def taken_away(outcome: Outcome) -> bool:
+    """Return whether only the allocator clears transparent huge pages."""
+    release = outcome.of("start")[0]["release"]
+    return allocator_clears(outcome) and at_least(release, ALLOCATOR_SERVES)
+
+
+def size(kib: int) -> str:
+    """Return a size as in scenario names: 64k, 2m, 1g."""
+    return named(kib * KIB).lower()
+
+
+def served(
+    visit: Visit, folios: Mapping[int, int], *, taken_away: bool = False
+) -> tuple[Expect, Expect]:
+    """Return what paths clear and alloc are to do for so many folios, by their pages.
+
+    Path alloc sees other pages as well.
+    """
+    hits = small = alloc = 0
+    # the original clears single pages, whatever the tunables
+    least = max(visit.path("clear").settings.get("min_pages", 0), 2)
+    for pages, many in folios.items() if visit.arm in SERVING else ():
+        if taken_away:
+            on = visit.path("alloc").mode != OFF and pages >= ALLOC_FROM
+            alloc += many * on
+        elif pages >= least:
+            hits += many
+        else:
+            small += many
+    return (
+        Expect("clear", visit.arm, hits, fell={"small": small}),
+        Expect("alloc", least=alloc, fell=None),
+    )
+
+
+def visits(outcome: Outcome) -> list[Event]:
+    """Return the visits as results have them."""
+    return [*map(_facts, state.visits(outcome, "visit"))]
+
+
+def _facts(visit: Visit) -> Event:
+    fell = visit.fell("clear")
+    return {
+        **visit.event,
+        "hits": visit.moved("clear"),
+        "small": fell.pop("small", 0),
+        "fell": fell.total(),
+        "alloc": visit.moved("alloc"),
+        "alloc_on": "no" if visit.path("alloc").mode == OFF else "yes",
+        "min_pages": visit.path("clear").settings.get("min_pages", 0),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faulted(Clear):
+    """Folios faulted in every way, in every state of the module."""
+
+    check: str = ZERO
+    takes: tuple[str, ...] = FAULTED
+    seconds: int = 120
+    pages: str  # thp or hugetlb
+    every_way: tuple[str, ...]
+    only_asked: tuple[str, ...] = ()  # further ways, run only on request
+    folios: int  # per visit, by default
+    batch: int  # folios at a time
+    pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
+
+    kept = (
+        ("visits", visits),
+        ("counters", state.unloaded),
+        ("allocator_clears", allocator_clears),
+    )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.options.ways or self.every_way
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {**super().known, "ways": (*self.every_way, *self.only_asked)}
+
+    def lines(self) -> list[str]:
+        lines = ["zeroing", f"dirty {DIRTY_MIB}"]
+        chance = self.chance
+        for kib in self.kib:
+            lines += self._size(kib, chance)
+        return [*lines, "state absent"]
+
+    def _size(self, kib: int, chance: random.Random) -> list[str]:
+        many = f"-n {self.options.folios or self.folios} -b {self.batch}"
+        lines = [f"folios {self.pages} {kib} {self.pool}", "state absent"]
+        # makes the host fault in its own pages
+        lines.append(f"visit first {self.ways[0]} {many}")
+        for name in self.each_round(ARMS, chance):
+            lines.append(arm(name))
+            lines += [f"visit round {way} {many}" for way in self.ways]
+        for name in LISTS:
+            lines.append(arm(name))
+            lines += [f"each_backend {name} {way} {many}" for way in self.ways]
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        # in a way that checks every folio once
+        way = next((way for way in self.ways if way != FORK), DEMAND[0])
+        lines.append(f"visit {label} {way} {many} -p")
+        return lines
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        """Return the times per folio by arm, in the order measured; empty if none."""
+        for name, kib, ways in self.timed(TIMED):
+            taken: dict[str, list[float]] = {}
+            for visit in outcome.of("visit", label="round", kib=kib):
+                if visit["way"] in ways:
+                    times = taken.setdefault(visit["arm"], [])
+                    times.append(visit["ns"] / visit["folios"])
+            taken = {arm: taken[arm] for arm in ARMS if arm in taken}
+            yield Measure(name, kib << 10, PAIRS, taken)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        seen = outcome.of("visit")
+        found = [one for one in seen if one["label"] != "planted"]
+        by_way = grouped(found, lambda one: f"{size(one['kib'])} {one['way']}")
+        for name, some in by_way.items():
+            ok = any(one["folios"] for one in some)
+            yield says(f"every byte zero ({name})", some, {"wrong": 0}, ok=ok)
+        yield from self._planted(outcome.of("visit", label="planted"))
+        looked = grouped(
+            (one for one in seen if one["tags"]), lambda one: str(one["label"])
+        )
+        for label, some in looked.items():
+            name = f"every memory tag zero ({label})"
+            yield says(name, some, {"tags_wrong": int(label == "planted")})
+        away = self.pages == "thp" and taken_away(outcome)
+
+        def expected(visit: Visit) -> tuple[Expect, Expect]:
+            pages = visit.event["kib"] * KIB // PAGE
+            return served(visit, {pages: visit.event["folios"]}, taken_away=away)
+
+        visits = state.visits(outcome, "visit")
+        by_arm = grouped(visits, lambda one: f"{size(one.event['kib'])} {one.arm}")
+        for name, of_arm in by_arm.items():
+            yield state.judge(f"counters ({name})", of_arm, expected)
+        yield self._forced(outcome.of("visit", label="forced"))
+        yield state.attached(outcome, "clear")
+
+    def _planted(self, visits: list[Event]) -> Iterator[Check]:
+        """Check that exactly the byte planted was found."""
+        for visit in visits:
+            where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
+            name = f"a planted byte is seen ({size(visit['kib'])})"
+            yield says(name, [visit], {"wrong": 1, **where})
+        if not visits and not self.options.break_one_word:
+            yield Check("a planted byte is seen", ok=False, detail="none planted")
+
+    def _forced(self, visits: list[Event]) -> Check:
+        """Check that backends of both lists were forced in every way."""
+        seen = Counter((str(one["arm"]), str(one["backend"])) for one in visits)
+        ok = {arm for arm, _ in seen} == {*LISTS}
+        ok = ok and {*seen.values()} == {len(self.ways) * len(self.kib)}
+        return Check("backends forced", ok, ", ".join(map(" ".join, seen)))
+
+
+class Soak(Clear):
+    """All settings change while four processes fault in huge pages."""
+
+    kept = (("soaked", "soaked"), ("allocator_clears", allocator_clears))
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        soaked = outcome.of("soaked")
+        for event in soaked:
+            # in a short run the others may leave one process without a folio
+            ok = event["folios"] > 0 or event["refused"] > 0
+            name = f"every byte zero (process {event['process']})"
+            yield says(name, [event], {"wrong": 0}, ok=ok)
+        had = sum(int(event["folios"]) > 0 for event in soaked)
+        detail = f"{had} of {len(soaked)} processes had folios"
+        yield Check("folios for most processes", 2 * had > len(soaked), detail)
+        yield state.meanwhile(outcome, clear=1)
+        yield state.attached(outcome, "clear", busy=True)
+
+
+SCENARIOS = (
+    Faulted(
+        "thp-2m",
+        "faulting in transparent huge pages of 2 MiB",
+        pages="thp",
+        every_kib=(2048,),
+        every_way=ANYWHERE,
+        folios=32,
+        batch=16,
+        full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
+        debug={
+            "debug": (
+                "--init-on-alloc 0 --folios 4 --rounds 1",
+                "--init-on-alloc 1 --folios 4 --rounds 1",
+            )
+        },
+    ),
+    Faulted(
+        "mthp",
+        "faulting in transparent huge pages of 16 KiB to 1 MiB",
+        pages="thp",
+        every_kib=tuple(1 << n for n in range(4, 11)),
+        every_way=PART,
+        folios=80,
+        batch=80,
+        takes=(*FAULTED, "kib"),
+        since="6.12",
+        full=("--init-on-alloc 0 --rounds 2",),
+        debug={
+            "debug": ("--kib 64 --kib 1024 --init-on-alloc 0 --folios 2 --rounds 1",)
+        },
+        seconds=300,
+    ),
+    Faulted(
+        "hugetlb-2m",
+        "faulting in hugetlb pages of 2 MiB",
+        pages="hugetlb",
+        every_kib=(2048,),
+        every_way=HUGETLB,
+        folios=32,
+        batch=16,
+        pool=32,
+        full=("--rounds 2",),
+        quick=("--folios 8 --way write-middle --rounds 1",),
+        debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
+    ),
+    Faulted(
+        "hugetlb-1g",
+        "faulting in hugetlb pages of 1 GiB",
+        pages="hugetlb",
+        every_kib=(1 << 20,),
+        every_way=tuple(way for way in HUGETLB if way != FORK),
+        # 7.3's own fork loses these pages: docs/limits.md
+        only_asked=(FORK,),
+        folios=1,
+        batch=1,
+        pool=2,
+        rounds=1,
+        debug={"debug": ("--rounds 1",)},
+        seconds=600,
+        memory=5120,
+        cmdline="hugepagesz=1G hugepages=2",
+    ),
+    Soak(
+        "clear-faults",
+        "modes, backends, unloading and the hugetlb pool change while four processes "
+        "fault huge pages in",
+        "every byte zero",
+        does=(
+            "zeroing",
+            "dirty 256",
+            "soakers {seconds}",
+            "soak {seconds} 1 turn clear=auto",
+        ),
+        takes=("seconds", "preempt", *ZEROING),
+        debug={"debug": SOAK, "debug-kobject": SOAK},
+    ),
+)

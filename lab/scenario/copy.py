@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path copy: hugetlb pages are copied, broken ones among them."""
+
+import sys
+from collections.abc import Iterable
+
+from bulkmm.results.model import Check
+from lab import state
+from lab.machine.vm import Outcome
+from lab.scenario.base import LACKING, Scenario, alike, reported, says
+from lab.state import Expect, Visit
+
+SERVED = ("cached", "streaming")
+ARMS = ("absent", "off", *SERVED)
+PLACES = ("first", "middle", "last")
+WAYS = (
+    *(f"{kind}-{place}" for kind in ("private", "file") for place in PLACES),
+    *("pinned", "uffd-private", "uffd-shared"),
+)
+BROKEN = ("private-middle", "pinned")  # copying meets the page that is broken
+KNOWN = "hwpoison"  # nobody gets as far as copying it
+POOL = 48  # each broken page is lost to it
+VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
+
+
+class Copy(Scenario):
+    """Every way in every state of the module."""
+
+    visited = "broken"
+
+    def lines(self) -> list[str]:
+        lines = ["must insmod /lib/modules/bulkmm_lab.ko"]
+        lines.append(f"folios hugetlb 2048 {POOL}")
+        chance = self.chance
+        for arm in ARMS:
+            lines.append(self.state(arm))
+            lines += [
+                f"copied way {way} keep" for way in chance.sample(WAYS, len(WAYS))
+            ]
+            lines += [*(f"broken {way}" for way in BROKEN), "known_broken"]
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        lines.append(f"copied {label} {WAYS[0]} break")
+        return [*lines, "state absent", "must rmmod bulkmm_lab"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        copied = state.visits(outcome, "copied")
+        broken = state.visits(outcome, "broken")
+        for one in copied:
+            if one.event["label"] == "planted":
+                yield says("a wrong word is seen", [one.event], {"wrong": 1})
+            else:
+                name = f"{one.event['way']}, {one.arm}: as the model has it"
+                yield says(name, [one.event], {"wrong": 0}, ok=one.event["copies"] > 0)
+        yield reported(self.lines(), copied=len(copied))
+        yield state.judge("hits", copied, _hits)
+        for way in (*BROKEN, KNOWN):
+            yield _same(way, broken)
+        yield state.judge("the original meets the broken page", broken, _redone)
+        yield state.attached(outcome, "copy")
+
+
+def _hits(visit: Visit) -> Expect:
+    return Expect("copy", visit.arm, visit.event["copies"] * (visit.arm in SERVED))
+
+
+def _same(way: str, seen: list[Visit]) -> Check:
+    """Check that a broken page has the same consequences in every state."""
+    found = {
+        one.arm: tuple(str(one.event.get(name, "")) for name in VERDICT)
+        for one in seen
+        if one.event["way"] == way
+    }
+    verdict = found.get("absent", ())
+    dealt = any(value not in ("", "0") for value in verdict[2:])
+    ok = set(found) == set(ARMS) and dealt
+    return alike(f"{way}, a broken page: the same verdict", found, ok=ok)
+
+
+def _redone(visit: Visit) -> Expect:
+    """Return what is expected: the original does what a machine check cut short."""
+    poison = int(visit.arm in SERVED and visit.event["way"] in BROKEN)
+    return Expect("copy", visit.arm, 0, sys.maxsize, {"poison": poison})
+
+
+SCENARIOS = (
+    Copy(
+        "copy-hugetlb",
+        "hugetlb pages copied after a fork, by a write to a private mapping of a "
+        "file, as pinned memory, by UFFDIO_COPY; and pages that are broken",
+        "copies and sources against a model, hits counted; a broken page has the "
+        "same consequences with the path on as without it; a wrong word must be seen",
+        family="copy",
+        path="copy",
+        takes=("seed", "break_one_word"),
+        quick=("",),
+        debug={"patched": ("",)},
+        lacking_debug=LACKING,  # io_uring
+        since="6.12",  # 6.1 copies without regard to machine checks
+        x86_only="the path is",
+        seconds=40,
+        memory=1024,
+    ),
+)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Debian packages: used, upgraded and purged in a guest where they are installed.
+
+The guest boots with the rescue switch, which modprobe reads from the kernel's
+command line; the steps after the rescue run as after a boot without it.
+"""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from bulkmm.results.model import Check
+from bulkmm.shell.progress import Progress
+from lab.machine import debs
+from lab.machine.kernels import Kernel
+from lab.machine.vm import Outcome
+from lab.paths import made_whole
+from lab.scenario.base import Scenario
+
+STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
+
+
+def next_version() -> str:
+    """Return the version to upgrade to: the same sources, the next number."""
+    front, _, last = debs.version().rpartition(".")
+    return f"{front}.{int(last) + 1}"
+
+
+class Packages(Scenario):
+    """The life cycle of the packages in a guest."""
+
+    kept = (("steps", "step"),)
+
+    @property
+    def upgrade(self) -> bool:
+        """Return whether DKMS builds the module again."""
+        return not self.options.no_upgrade
+
+    def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
+        if not self.upgrade:
+            return []
+        root = kernel.root
+        built = debs.ensure(root.path.parent, progress, next_version())
+        made = root.var / "packages"  # "debs" is where kernels are fetched
+        shutil.rmtree(made, ignore_errors=True)
+        with made_whole(made) as part:
+            (part / "debs").mkdir()
+            for deb in debs.packages(built):
+                shutil.copy(deb, part / "debs")
+        return [made]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in STEPS if self.upgrade or name != "upgrade")
+
+    def lines(self) -> list[str]:
+        to = next_version() if self.upgrade else ""
+        return [f"packages {debs.version()} {self.cmdline} {to}".rstrip()]
+
+    @property
+    def quiet(self) -> float:
+        return 900 if self.upgrade else super().quiet  # DKMS compiles
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        done = tuple(event["name"] for event in outcome.of("step"))
+        detail = ", ".join(done) or "none"
+        yield Check("every step is made", done == self.names, detail)
+
+
+SCENARIOS = (
+    Packages(
+        "packages",
+        "the Debian packages are installed, upgraded and purged, and the module is "
+        "kept inert by its boot parameter",
+        "DKMS builds the module for the running kernel, it loads and attaches; inert "
+        "hooks no function; purging leaves no file",
+        family="packages",
+        path="packages",
+        takes=("no_upgrade",),
+        full=(),
+        modules=("virtio_blk", "ext4"),
+        cmdline="bulkmm.inert=1",  # the rescue switch
+        disk=True,
+        lacking_debug="Debian has no packages of the kernel {kernel}",
+        x86_only="the packages are built",
+        seconds=150,
+        memory=2048,
+    ),
+)

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path prezero: huge pages are ready before they are asked for.
+
+In prezero-2m and prezero-1g a visit populates the whole pool in one way, in one state
+of the module, checks every byte, fills it with a pattern and frees it
+(lab/guest/bmmfault.c). Populating and freeing are timed, on a clock that counts
+instructions where emulated.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bulkmm.results.model import Check
+from bulkmm.shell.size import GIB, KIB, MIB, named
+from lab import state
+from lab.machine import suites
+from lab.machine.arch import X86_64, of_release
+from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
+from lab.scenario.base import GIB_PAGE, Measure, Scenario, samples, says, values
+from lab.state import Expect, Visit
+
+ARMS = ("absent", "off", "clear", "on", "ready", "both")
+READY = ("ready", "both")
+HOOKED, UNHOOKED = ("on", *READY), ("absent", "off", "clear")  # what a free meets
+PAIRS = (("absent", "ready"), ("off", "on"), ("clear", "both"))
+THREADS = "bulkmm-2"  # as QEMU does; their waiting is counted as well
+# the kernel's, DPDK's, a file's
+MAPPED = ("madvise", "map-populate")
+ALONE = (*MAPPED, "fallocate")
+QEMU = suites.QEMU  # a file's, with what its start takes (x86-64)
+WAYS = (*ALONE, THREADS, QEMU)
+CORRUPTED = "corrupted"
+POPULATE, FREE = "ns", "free_ns"  # of a visit
+WIDE = 16  # bytes that a store of path clear writes at most
+FREE_MORE = 60  # instructions
+DEAR = 4  # frees by stock: a ready page on kernels that check themselves
+STRESS_PAGES = 100_000
+SERVED = 50  # of so many pages at least one was ready
+VISIT = "prezero-visit"
+TWO_NODES = Hot(nodes=2, shared_out=True)  # with a CPU each
+Work = Mapping[tuple[str, str], list[float]]  # instructions by way and arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready(Scenario):
+    """A pool is populated in every way, in every state of the module."""
+
+    family: str = "prezero"
+    path: str = "prezero"
+    since: str = "6.12"
+    check: str = (
+        "every byte zero, by every way to populate; where emulated, one that is ready "
+        "costs 6,000 (2 MiB) or 60,000 instructions (1 GiB) at most; each free of "
+        "2 MiB 60 more at most"
+    )
+    takes: tuple[str, ...] = ("rounds", "seed", "break_one_word")
+    suite: str = "qemu"
+    counted: bool = True
+    countable: bool = True
+    hot: Hot = TWO_NODES
+    pages: int  # of the pool
+    page: int  # bytes
+    most: int  # instructions of a ready page
+
+    visited = VISIT
+
+    def lines(self) -> list[str]:
+        chance = self.chance
+        lines = [f"folios hugetlb {self.page // KIB} {self.pages}"]
+        for arm in self.each_round(ARMS, chance):
+            lines.append(f"prezero_state {arm}")
+            lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
+        if self.options.break_one_word:
+            lines += ["prezero_state ready", self._visit(CORRUPTED)]
+        return [*lines, "prezero_state absent"]
+
+    def _visit(self, way: str) -> str:
+        mib = self.page * self.pages // MIB
+        return f"prezero_visit {named(self.page).lower()} {mib} {way}"
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        nbytes = self.page * self.pages
+        for key, suffix in ((POPULATE, ""), (FREE, "-free")):
+            for way in (way for way in WAYS if outcome.of(VISIT, way=way)):
+                name = f"{self.name}-{way}{suffix}"
+                times = samples(outcome, VISIT, key, ARMS, way=way)
+                yield Measure(name, nbytes, PAIRS, times)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        visits = state.visits(outcome, VISIT)
+        ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
+        if of_release(outcome.of("start")[0]["release"]) is not X86_64:
+            ways.remove(QEMU)
+        for way in ways:
+            yield says(
+                f"every byte zero ({way})", outcome.of(VISIT, way=way), {"wrong": 0}
+            )
+        for arm in ARMS:
+            known = self.pages if arm in READY else 0
+            some = outcome.of(VISIT, arm=arm)
+            yield says(f"known pages ({arm})", some, {"known": known, "left": 0})
+        yield state.judge("counters", visits, self._expected)
+        yield state.attached(outcome, "prezero")
+        if outcome.counted:
+            work, free = (_work(outcome, key) for key in (POPULATE, FREE))
+            most = max(self.most, DEAR * self._least(free, MAPPED[0], "absent"))
+            for way in ALONE:
+                yield from self._cheap(way, work, most)
+            if self.pages > 1:  # of one, what else is allocated hides the cost
+                yield self._freed(free)
+            if QEMU in ways:
+                yield self._started(work)
+
+    def _expected(self, visit: Visit) -> Expect:
+        """Return what is expected: the whole pool where it is ready, or none of it."""
+        many = self.pages if visit.arm in READY else 0
+        return Expect("prezero", None, many, fell=None)
+
+    def _cheap(self, way: str, work: Work, most: float) -> Iterator[Check]:
+        """Check that clearing counts, and that a ready page is not cleared."""
+        cleared = self._least(work, way, "clear")
+        yield Check(
+            f"clearing is counted ({way})",
+            cleared * WIDE >= self.page,
+            f"{cleared:.0f} instructions a page that path clear writes",
+        )
+        ready, stock = (self._least(work, way, *arms) for arms in (READY, ("absent",)))
+        yield Check(
+            f"work of a page that is ready ({way})",
+            ready <= most,
+            f"{ready:.0f} instructions, stock {stock:.0f}",
+        )
+
+    def _started(self, work: Work) -> Check:
+        """Check that most of the clearing is gone when QEMU starts."""
+        fewer = self._least(work, QEMU, "clear") - self._least(work, QEMU, *READY)
+        page = self._least(work, MAPPED[0], "clear")
+        detail = f"{fewer:.0f} instructions fewer a page, of {page:.0f}"
+        return Check("a start of QEMU", fewer > page / 2, detail)
+
+    def _freed(self, work: Work) -> Check:
+        """Check what the hooks cost when nothing is known: the pool was used up."""
+        costs = []
+        for way in MAPPED:  # each frees in its own way
+            off, on = (self._least(work, way, *arms) for arms in (UNHOOKED, HOOKED))
+            costs.append((on - off, off))
+        more, stock = max(costs)
+        detail = f"{more:+.0f} instructions a page, of {stock:.0f}"
+        return Check("cost of a free", more <= FREE_MORE, detail)
+
+    def _least(self, work: Work, way: str, *arms: str) -> float:
+        """Return the least work of a page in arms: interrupts only ever add to it."""
+        return min(one for arm in arms for one in work[way, arm]) / self.pages
+
+
+def _work(outcome: Outcome, key: str) -> Work:
+    """Return the instructions of all visits."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for visit in outcome.of(VISIT):
+        work = found.setdefault((visit["way"], visit["arm"]), [])
+        work.append(visit[key] / INSTRUCTION_NS)
+    return found
+
+
+class Stress(Scenario):
+    """prezero-stress: everything at once, until so many pages have been seen."""
+
+    kept = (("churned", "prezero-churned"),)
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages are taken and looked at."""
+        return self.options.folios or STRESS_PAGES
+
+    @property
+    def defines(self) -> list[str]:
+        return ["BMM_FAULTS=1"] if self.options.break_one_word else []
+
+    def lines(self) -> list[str]:
+        fault = "stale" if self.options.break_one_word else "none"
+        return [f"prezero_stress {self.pages} {fault}"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        churned = outcome.of("prezero-churned")
+        pages = sum(int(one.get("folios", 0)) for one in churned)
+        turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
+        yield says("every page zero", churned, {"wrong": 0})
+        yield Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns")
+        yield state.meanwhile(outcome, prezero=math.ceil(pages / SERVED))
+
+
+GROWN = 512  # pages
+JOBS = {"kernel": 0, "jobs-1": 1, "jobs-2": 2}  # by arm
+
+
+class Grow(Scenario):
+    """pool-grow: the pool grown by the kernel and by so many jobs."""
+
+    def lines(self) -> list[str]:
+        jobs = self.each_round(tuple(JOBS.values()))
+        grown = [f"pool_grow {GROWN} {many}" for many in jobs]
+        ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
+        limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
+        return [limit, *grown, *ended]
+
+    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+        times = {
+            arm: values(outcome.of("pool-grown", jobs=jobs), "ns")
+            for arm, jobs in JOBS.items()
+        }
+        pairs = [("kernel", arm) for arm in [*JOBS][1:]]
+        yield Measure("pool-grow", GROWN * 2 * MIB, pairs, times)
+
+
+SCENARIOS = (
+    Ready(
+        "prezero-2m",
+        "populating a pool of hugetlb pages of 2 MiB that are ready, and that are not",
+        page=2 * MIB,
+        pages=32,
+        most=6_000,
+        rounds=2,
+        full=("--rounds 2",),
+        quick=("--rounds 1",),
+        debug={"debug": ("--rounds 1",)},
+        seconds=90,
+        memory=1024,
+    ),
+    Ready(
+        "prezero-1g",
+        "populating a page of 1 GiB that is ready, and that is not",
+        page=GIB,
+        pages=1,
+        most=60_000,
+        rounds=1,
+        debug={"debug": ("--rounds 1",)},
+        seconds=400,
+        cmdline=GIB_PAGE,
+    ),
+    Scenario(
+        "prezero-faults",
+        "every way to take a hugetlb page and to free it dirty, resizing, demotion, "
+        "memory that goes offline, broken pages, fillers that are killed, and each "
+        "fault of the path, in a test build",
+        "every byte zero whenever pages are populated; the pool exact; a bit that is "
+        "kept on purpose must be seen",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_faults 24",),
+        # pages that the page allocator cleared would hide what is not cleared
+        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+        hot=TWO_NODES,
+        debug={"debug": ("",)},
+        faults=True,
+        seconds=200,
+    ),
+    Scenario(
+        "prezero-scarce",
+        "a filler that finds no page to zero: broken pages that stay in the pool, "
+        "memory that goes offline, programs that take every page",
+        "no page but the pool's is left; the path goes off, and the module goes; "
+        "every byte zero",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_scarce 20",),
+        cmdline="init_on_alloc=0",
+        hot=TWO_NODES,
+        debug={"debug": ("",)},
+        seconds=120,
+    ),
+    Stress(
+        "prezero-stress",
+        "hugetlb pages taken in every way and freed dirty, while fillers are killed, "
+        "pages migrate, the pool, modes and hooks change",
+        "every page zero at first touch; the pool exact; some were ready",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        cmdline="init_on_alloc=0",
+        hot=TWO_NODES,
+        takes=("folios", "break_one_word"),
+        full=("--folios 20000",),
+        debug={"debug": ("--folios 2000",)},
+        seconds=900,
+        memory=1536,
+    ),
+    Scenario(
+        "prezero-days",
+        "`bulkmm pool zero --watch` beside programs that take pages in every way and "
+        "free them dirty, keep what post-copy migration has filled, and use all CPUs; "
+        "broken pages; on the guest's clock, which jumps where the guest sleeps",
+        "every free page known whenever the machine has been left alone, and ready "
+        "while others are kept; a page of 1 GiB is back while all CPUs are busy",
+        family="prezero",
+        path="prezero",
+        since="6.12",
+        does=("prezero_days {seconds}",),
+        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+        hot=TWO_NODES,
+        takes=("seconds",),
+        full=("--seconds 3600",),
+        counted=True,
+        seconds=900,
+        suite="command",
+        x86_only="the Python in the guest is",
+    ),
+    Grow(
+        "pool-grow",
+        "a pool of hugetlb pages of 2 MiB on two nodes grown by `nr_hugepages`, and by "
+        "`bulkmm pool grow` with one process a node and two; ended by TERM and KILL",
+        "the pool as asked for, equal on both nodes; limits as before; none left by a "
+        "run that was terminated, nor by one that was killed once another has run",
+        family="prezero",
+        path="prezero",
+        hot=TWO_NODES,
+        takes=("rounds", "seed"),
+        rounds=3,
+        seconds=200,
+        suite="command",
+        x86_only="the Python in the guest is",
+    ),
+)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of suites: tests and programs of others in each state of the module.
+
+Some have parts that can be run alone: categories of the kernel's tests, users of a
+function. Nothing is timed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bulkmm.results.model import Check
+from bulkmm.shell.size import GIB, MIB
+from lab import state
+from lab.machine.vm import Outcome
+from lab.scenario import base, memmap
+from lab.scenario.base import Scenario
+
+LATE = "late"  # a test that timed out
+# kinds of other users of a function (lab/guest/coexist.sh); kexec must be last
+USERS = ("function", "function_graph", "kprobe", "kretprobe", "fentry", "livepatch")
+KEXEC = "kexec"
+STATES = ("absent", "on", "streaming")
+STEP = 16 * MIB  # of the sizes of odd namespaces
+MOST = 6  # of them on a device
+SMALLEST, LARGEST = 4, 80  # steps of each
+KINDS = (
+    ("fsdax", "dev", "2M"),
+    ("fsdax", "mem", "2M"),
+    ("devdax", "dev", "2M"),
+    ("devdax", "mem", "2M"),
+    ("devdax", "dev", "4K"),
+)
+# of the kernel's tests, those of what the patches in upstream/ change; "hugetlb" and
+# "userfaultfd" fault for hours where that is emulated
+TOUCHED = "--part cow --part compaction --seconds 20"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite(Scenario):
+    """A suite, some of whose parts can be run alone."""
+
+    family: str = "suites"
+    path: str = "suites"
+    x86_only: str = "the suites are built"
+
+    every: ClassVar[tuple[str, ...]] = ()  # part that there is
+    kept = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        chosen = self.options.parts
+        return tuple(one for one in self.every if not chosen or one in chosen)
+
+    @property
+    def known(self) -> Mapping[str, tuple[object, ...]]:
+        return {"parts": self.every}
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        return {
+            **super().facts(outcome),
+            "parts": self.parts,
+            "tests": _verdicts(outcome),
+        }
+
+
+class Coexist(Suite):
+    """Other users of the hooked functions."""
+
+    every = (*USERS, "everywhere", "knob", KEXEC)
+
+    def lines(self) -> list[str]:
+        return [f"coexist {' '.join(self.parts)}"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        done = [str(event["name"]) for event in outcome.of("step")]
+        if KEXEC in self.parts and len(outcome.of("start")) > 1:
+            done.append(KEXEC)  # kexec replaced the kernel that began it
+        ok = tuple(done) == self.parts
+        yield Check("every part was run", ok, ", ".join(done))
+
+
+class Mm(Suite):
+    """The kernel's own tests of memory management."""
+
+    # categories of run_vmtests.sh; others need modules or options that stock kernels
+    # lack
+    every = (
+        *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
+        *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
+        *("process_madv", "vma_merge", "memfd_secret", "ksm", "pkey", "soft_dirty"),
+        *("pagemap", "pfnmap", "cow", "thp", "migration", "mkdirty", "mdwe", "rmap"),
+    )
+
+    def lines(self) -> list[str]:
+        return ["mm_begin", f"mm {self.options.seconds} {' '.join(self.parts)}"]
+
+    @property
+    def quiet(self) -> float:
+        # a test has twice that, by the guest's clock
+        return 10 * float(self.options.seconds)
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that tests end as without the module, and which paths they used."""
+        for event in outcome.of("mm-unbuilt"):
+            yield Check(f"{event['name']} does not build", ok=True, detail="skipped")
+        attempts = _verdicts(outcome)
+        for name, arms in attempts.items():
+            yield _same(name, arms)
+        yield self._whole(outcome)
+        first = [arms.get(STATES[0], []) for arms in attempts.values()]
+        passed = sum(any(one.startswith("pass") for one in some) for some in first)
+        yield Check("tests passed", passed > 0, f"{passed} of {len(attempts)}")
+        hits: Counter[str] = Counter()
+        for one in state.unloaded(outcome):
+            hits[f"{one['path']}, {one['arm']}"] += one["hits"]
+        listed = ", ".join(f"{path}: {many}" for path, many in hits.items())
+        used = all(hits[f"clear, {arm}"] for arm in STATES[1:])
+        yield Check("huge pages were served meanwhile", used, listed)
+
+    def _whole(self, outcome: Outcome) -> Check:
+        """Check that each category was run, and that a test of each that has one."""
+        ran = outcome.of("mm-ran")
+        wanted = {(arm, part) for arm in STATES for part in self.parts}
+        tested = {e["category"] for e in outcome.of("mm")}
+        # an older kernel's runner has fewer
+        lacks = {e["category"] for e in ran if not e["tests"]}
+        idle = {*self.parts} - tested - lacks
+        seen = {(e["arm"], e["category"]) for e in ran}
+        detail = f"{len(seen)} runs; not of this kernel: {sorted(lacks)}"
+        detail += f"; no test ran: {sorted(idle)}" if idle else ""
+        return Check("every category was run", seen == wanted and not idle, detail)
+
+
+class Odd(Suite):
+    """Namespaces of odd sizes on one device."""
+
+    def lines(self) -> list[str]:
+        broken = f"BROKEN={'1' if self.options.break_one_word else ''}"
+        found = [
+            f"odd layout-{number} {' '.join(words)}"
+            for number, words in enumerate(self.layouts)
+        ]
+        return ["modules bulkmm_lab", broken, "odd_begin", *found]
+
+    @property
+    def layouts(self) -> list[list[str]]:
+        """Return the namespaces of each layout: mode, map, alignment, bytes."""
+        chance = self.chance
+
+        def one() -> str:
+            kind = chance.choice(KINDS)
+            return ",".join((*kind, f"{chance.randint(SMALLEST, LARGEST) * STEP}"))
+
+        return [
+            [one() for _ in range(chance.randint(3, MOST))]
+            for _ in range(self.options.rounds)
+        ]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        found = outcome.of("compare")
+        yield from map(memmap.compared, found)
+        many = [*map(len, self.layouts)]
+        flips = len(outcome.of("compare", label="flipped"))
+        planned = 0 if self.options.break_one_word else len(many)
+        whole = (len(found) - flips, flips) == (sum(many), planned)
+        seen = f"{len(found) - flips} of {sum(many)}, {flips} flips seen"
+        yield Check("every namespace was compared", whole, seen)
+        binds = sum(one**2 for one in many)
+        hits = state.served(outcome)["memmap"]
+        yield Check("served in ranges", hits == binds, f"{hits} of {binds}")
+        yield state.attached(outcome, "memmap")
+
+
+class Stress(Suite):
+    """Everything at once, while paths are switched."""
+
+    users = (
+        ("folios", "huge pages: every byte zero", "folios", "wrong"),
+        ("copies", "hugetlb pages: copies as the model has them", "copies", "wrong"),
+        ("device", "device: always came up", "binds", "failed"),
+    )
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that each path was used while it was switched, and what users saw."""
+        said = {event["process"]: event for event in outcome.of("soaked")}
+        loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
+        yield state.meanwhile(outcome, memmap=1, clear=1, copy=1, vmap=1)
+        detail = f"{loads} loads, {turns} turns"
+        yield Check("loaded more than once", loads > 1, detail)
+        ended = said["stress-ng"]
+        yield base.says("stress-ng verifies all that it stored", [ended], {"code": 0})
+        for one, name, many, bad in self.users:
+            ok = said[one][many] > 0
+            yield base.says(name, [said[one]], {bad: 0}, ok=ok)
+
+
+Attempts = dict[str, list[str]]  # outcomes of a test by state
+
+
+def _verdicts(outcome: Outcome) -> dict[str, Attempts]:
+    """Return the outcomes of each kernel test, by category and name."""
+    found: dict[str, Attempts] = {}
+    for event in outcome.of("mm"):
+        said = str(event["verdict"])
+        numbers = [f"{event[key]} {key}" for key in ("passed", "failed", "skipped")]
+        if said != LATE:  # a late test's numbers depend on the host
+            said = ", ".join([said, *(n for n in numbers if not n.startswith("0 "))])
+        arms = found.setdefault(f"{event['category']}: {event['name']}", {})
+        arms.setdefault(event["arm"], []).append(said)
+    return found
+
+
+def _same(test: str, arms: Attempts) -> Check:
+    """Check that a test ends in every state as without the module.
+
+    Any outcome seen without the module is accepted with it.
+    """
+    without = {*arms.get(STATES[0], [])}
+    first = {arms[arm][0] if arms.get(arm) else "none" for arm in STATES}
+    if len(first) == 1:
+        listed = first.pop()
+        return Check(test, listed != "none", listed)
+    ways = {one for arm in STATES for one in arms.get(arm, ["none"])}
+    flaky = len(without) > 1 and ways <= without
+    listed = "; ".join(f"{arm}: {' | '.join(arms.get(arm, ()))}" for arm in STATES)
+    return Check(test, flaky, listed + ("; flaky by itself" if flaky else ""))
+
+
+SCENARIOS = (
+    Coexist(
+        "coexist",
+        "other users of the functions that the module hooks, before and after it, with "
+        "a path on and off: tracers, probes, BPF, a live patch; ftrace switched off; "
+        "kexec into the same kernel",
+        "shared users see every call; an exclusive user is refused, or causes a "
+        "refusal, and the module says so; every byte zero whoever clears",
+        takes=("parts",),
+        seconds=120,
+        memory=1024,
+        suite="coexist",
+        lacking_debug=base.LACKING,
+        taint=base.LIVE_PATCH,
+    ),
+    Odd(
+        "ndctl-odd",
+        "namespaces of odd sizes, several on one device, come up at once in memory "
+        "that was filled before",
+        memmap.CHECK,
+        takes=("rounds", "seed", "break_one_word"),
+        rounds=4,
+        modules=base.NVDIMM,
+        size=(MOST * LARGEST + 1) * STEP,
+        # an idle device may be written by physical address
+        cmdline="init_on_alloc=0 iomem=relaxed",
+        seconds=150,
+    ),
+    Mm(
+        "upstream-mm",
+        "the running kernel's own tests of memory management "
+        "(tools/testing/selftests/mm)",
+        "each test's verdict, and how many of its own passed, as without the module: "
+        "with every path on, and with huge pages cleared past the caches",
+        takes=("parts", "seconds"),
+        since="6.12",  # 6.1 keeps them elsewhere, and their runner reports otherwise
+        full=("--seconds 20",),
+        debug={"patched": (TOUCHED,)},
+        seconds=2400,
+        counted=True,  # tests have time limits
+        suite="mm",
+        lacking_debug=base.LACKING,
+    ),
+    Stress(
+        "stress",
+        "stress-ng with --verify, huge pages, hugetlb pages that are copied and a "
+        "device that comes and goes, while paths, backends and the module change",
+        "all that was stored is read back, every byte of huge pages zero, every copy "
+        "as the model has it, every struct page as the kernel's own",
+        does=("modules bulkmm_lab", "namespace fsdax dev 2M", "stress {seconds}"),
+        takes=("seconds",),
+        modules=base.NVDIMM,
+        size=2 * GIB,
+        cmdline="init_on_alloc=0",
+        seconds=60,
+        memory=2048,
+        suite="stress",
+    ),
+)

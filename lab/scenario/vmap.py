@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios of path vmap: the kernel's mappings of page arrays.
+
+The test module judges what it maps, and the host whether that is the same in every
+state. Nothing is timed: ``bulkmm bench kernel vmap`` does that natively.
+"""
+
+import random
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bulkmm.results.model import Check
+from lab import state
+from lab.choices import ARMS
+from lab.machine import klog
+from lab.machine.vm import Outcome
+from lab.scenario import base
+from lab.scenario.base import Event, Scenario
+from lab.state import Expect, Visit
+
+MAPPED = (
+    "random page arrays against a model: every entry's size and bits, the page behind "
+    "every address, data both ways, nothing left; a wrong page must be seen"
+)
+PHYSICAL = 0x20000000  # reserved from the kernel, for ioremap()
+SERVING = ("pte", "block")  # the modes in which the module maps
+BAD = (
+    "null-first",
+    "null-middle",
+    "null-last",
+    "zero-count",
+    "too-many",
+    "past-memory",
+    "no-memory",
+    "present",
+)
+# a wrong page: found by its entry and by vmalloc_to_page()
+PLANTED = 2
+# requests that the kernel refuses silently; the warnings of its own are rate-limited
+SILENT = ("zero-count", "too-many", "test_vmalloc")
+LINE = re.compile(r"(not ok|ok) \d+ (?P<name>[^#]+?)(?: # (?P<detail>.*))?$")
+SUMMARY = re.compile(
+    r"Summary: (\w+) passed: (\d+) failed: (\d+)(?: xfailed: (\d+))? repeat:"
+)
+# requests impossible alignments; older kernels count that as failed
+MAY_FAIL = "align_shift_alloc_test"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public function that leads to the path (lab/guest/module/vmap_enter.c).
+
+    Of the calls that no path is to serve, fewer than all may be counted: others map
+    meanwhile.
+    """
+
+    name: str
+    pages: int  # of each call
+    calls: int = 8
+    served: int = 8  # the fewest calls that the path must have served; 0: falls back
+
+    def expect(self, visit: Visit) -> Expect:
+        """Return what is expected of its calls: served where the path is on."""
+        on = visit.arm in SERVING
+        most = sys.maxsize if self.served else self.calls - 1
+        return Expect("vmap", visit.arm, self.served * on, most * on, None)
+
+
+ENTRIES = (
+    Entry("vmap", 64),
+    Entry("vmap", 1024),
+    Entry("vm_map_ram", 1024),
+    Entry("vm_area_map_pages", 1024),
+    Entry("vmalloc", 256),
+    Entry("vmalloc_huge", 256),
+    Entry("ioremap", 256),
+    Entry("percpu", 8, calls=256, served=1),  # more than any chunk can hold
+    # the trampoline returns: too short, or in PMD mappings, which the kernel writes
+    Entry("vmap", 1, served=0),
+    Entry("vmap", 63, served=0),
+    Entry("vm_map_ram", 16, served=0),
+    Entry("ioremap", 63, served=0),
+    Entry("vmalloc_huge", 1024, served=0),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vmap(Scenario):
+    """Kernel mappings in every state of the module."""
+
+    family: str = "vmap"
+    path: str = "vmap"
+    check: str = MAPPED
+    seconds: int = 60
+    memory: int = 1024
+    cmdline: str = f"memmap=16M${PHYSICAL >> 20}M"
+
+    kept = (
+        ("checked", "checked"),
+        ("soaked", "soaked"),
+        ("counters", state.unloaded),
+    )
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        return self.options.arms or ARMS
+
+    def lines(self) -> list[str]:
+        lines = self.mapped(self.chance)
+        last = ["state absent", "must rmmod bulkmm_vmaptest"]
+        return ["modules bulkmm_vmaptest", *lines, *last]
+
+    def mapped(self, chance: random.Random) -> list[str]:
+        """Return the lines of what is mapped."""
+        raise NotImplementedError
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        yield from random_arrays(outcome, planted=not self.options.break_one_word)
+        yield from verdicts(outcome)
+        yield self._whole(outcome)
+        if {*self.arms} & {*SERVING}:
+            yield state.attached(outcome, "vmap", busy=bool(outcome.of("soak")))
+
+    def _whole(self, outcome: Outcome) -> Check:
+        """Check that each word of the job has reported."""
+        return base.reported(
+            self.lines(),
+            checked=len(outcome.of("checked")),
+            enter=len(outcome.of("entry")),
+            ktap=len(outcome.of("ktap-plan")),
+            bad=len(outcome.of("ktap", of="bad")),
+            upstream=len({one["arm"] for one in outcome.of("upstream")}),
+            worker=len({one["process"] for one in outcome.of("soaked")}),
+            soak=len(outcome.of("soak")),
+        )
+
+
+class Checked(Vmap):
+    """Random arrays, every public entry, parts of mappings."""
+
+    usual_arrays: ClassVar[int] = 100_000
+
+    @property
+    def arrays(self) -> int:
+        """Return the number of random arrays, in all states that serve."""
+        given = self.options.arrays
+        return self.usual_arrays if given is None else int(given)
+
+    def mapped(self, chance: random.Random) -> list[str]:
+        lines = []
+        serving = [arm for arm in self.arms if arm in SERVING]
+        for arm in chance.sample(self.arms, len(self.arms)):
+            # stock code, the reference, needs fewer than 10^5 arrays
+            part = len(serving) if arm in serving else 10
+            lines += self.random_arrays(arm, max(self.arrays // part, 1))
+            if arm != base.ABSENT:
+                lines += [
+                    f"enter {PHYSICAL:#x} {entry.name} {entry.pages} {entry.calls}"
+                    for entry in ENTRIES
+                ]
+            large = "always" if arm == "block" else "never"
+            lines += ["ktap parts", f"ktap attributes {large}"]
+        return lines
+
+    def random_arrays(self, arm: str, arrays: int) -> list[str]:
+        """Return the lines for random arrays and one with a wrong model."""
+        large = "always" if arm == "block" else "never"
+        label = "broken-on-purpose" if self.options.break_one_word else "planted"
+        seed = self.options.seed
+        return [
+            self.state(arm),
+            f"checked random {large} {arrays} {seed}",
+            f"checked {label} {large} 1 {seed} planted",
+        ]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        yield from super().judged(outcome)
+        entries = {(entry.name, entry.pages): entry for entry in ENTRIES}
+        for visit in state.visits(outcome, "entry"):
+            entry = entries[visit.event["name"], visit.event["pages"]]
+            end = "is served" if entry.served else "falls back"
+            name = f"{entry.name}() of {entry.pages} pages {end} ({visit.arm})"
+            yield state.judge(name, [visit], entry.expect)
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        return {**super().facts(outcome), "arrays": self.arrays}
+
+
+class Refused(Vmap):
+    """Page tables that are refused, bad requests, and mapping while modes change."""
+
+    def mapped(self, chance: random.Random) -> list[str]:
+        lines = []
+        for arm in chance.sample(self.arms, len(self.arms)):
+            lines += [self.state(arm), "ktap starve"]
+            lines += [f"bad {name}" for name in BAD]
+        modes = [arm for arm in self.arms if arm != base.ABSENT]
+        seconds, seed = self.options.seconds, self.options.seed
+        lines += ["state absent", f"MODES='{' '.join(modes)}'"]
+        lines += [f"worker {n} mapper {n} {seed} {seconds}" for n in (1, 2)]
+        if modes:
+            return [*lines, f"soak {seconds} 2 vmap_turn vmap={modes[0]}"]
+        return [*lines, f"soak {seconds} 0 'sleep 1'"]
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that failures in every mode are those without the module, too.
+
+        PMD mappings need fewer page tables, so an allocation failure hits elsewhere:
+        the guest alone judges block mode.
+        """
+        yield from super().judged(outcome)
+        said: dict[tuple[str, str], dict[str, str]] = {}
+        for event, _, name, detail in _ktap(outcome):
+            of, arm = event["of"], event["arm"]
+            if of == "bad" or (of == "starve" and arm != "block"):
+                said.setdefault((of, name), {})[arm] = detail
+        for (_, name), arms in said.items():
+            yield base.alike(f"as the original: {name}", arms, self.arms[0])
+        yield from warnings(outcome, self.arms[0])
+        yield state.meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
+
+
+class Upstream(Vmap):
+    """The running kernel's own lib/test_vmalloc.c."""
+
+    def mapped(self, chance: random.Random) -> list[str]:
+        options = f"run_test_mask={0xFFFF} test_loop_count={self.options.loops}"
+        lines = []
+        for arm in chance.sample(self.arms, len(self.arms)):
+            lines += [self.state(arm), f"upstream {options} nr_threads=2"]
+        return lines
+
+    def judged(self, outcome: Outcome) -> Iterable[Check]:
+        """Check that the tests end in every mode as without the module, too."""
+        yield from super().judged(outcome)
+        yield from warnings(outcome, self.arms[0])
+        said: dict[str, dict[str, list[str]]] = {}
+        for event in outcome.of("upstream"):
+            if found := SUMMARY.search(event["line"]):
+                name, *verdict = found.groups("0")
+                some = said.setdefault(name, {}).setdefault(event["arm"], [])
+                some.append("/".join(verdict))
+            else:
+                name = f"a result that is understood ({event['arm']})"
+                yield Check(name, ok=False, detail=event["line"])
+        for name, arms in said.items():
+            failed = any(
+                one.split("/")[1] != "0" for some in arms.values() for one in some
+            )
+            ok = (not failed or name == MAY_FAIL) and {*arms} == {*self.arms}
+            yield base.alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
+
+
+def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
+    """Check that every random array was mapped as in the model."""
+    labels = set()
+    for event in (*outcome.of("checked"), *_soaked(outcome)):
+        label, arm = event["label"], event["arm"]
+        labels.add(label)
+        if label == "planted":
+            yield base.says(
+                f"a wrong page is seen ({arm})", [event], {"wrong": PLANTED}
+            )
+            continue
+        small = label != "random" or arm == "block" or not event["large"]
+        name = f"arrays mapped as the model says ({label} {arm})"
+        yield base.says(name, [event], {"wrong": 0}, ok=small and event["arrays"] > 0)
+    if planted and "random" in labels and "planted" not in labels:
+        yield Check("a wrong page is seen", ok=False, detail="none planted")
+
+
+def _soaked(outcome: Outcome) -> Iterator[Event]:
+    """Yield what each process of a soak reported, in all."""
+    pieces = base.grouped(outcome.of("soaked"), lambda e: f"soak-{e['process']}")
+    for label, some in pieces.items():
+        keys = ("arrays", "pages", "small", "large", "wrong")
+        sums = {key: sum(int(e[key]) for e in some) for key in keys}
+        first = next((e["first"] for e in some if int(e["wrong"])), "none")
+        yield {"label": label, "arm": "toggled", **sums, "first": first}
+
+
+def _ktap(outcome: Outcome) -> Iterable[tuple[Event, bool, str, str]]:
+    """Yield event, verdict, name and detail of each KTAP line."""
+    for event in outcome.of("ktap"):
+        if said := LINE.fullmatch(event["line"].strip()):
+            yield event, said[1] == "ok", said["name"], said["detail"] or ""
+
+
+def verdicts(outcome: Outcome) -> Iterator[Check]:
+    """Yield the test module's own verdicts; all announced ones must be there."""
+    for event, ok, name, detail in _ktap(outcome):
+        yield Check(f"{name} ({event['arm']})", ok, detail)
+    for plan in outcome.of("ktap-plan"):
+        key = (plan["of"], plan["arm"])
+        many = sum((e["of"], e["arm"]) == key for e, *_ in _ktap(outcome))
+        if many != int(plan["plan"]):
+            name = f"{plan['of']} in {plan['arm']}: all lines"
+            yield Check(name, ok=False, detail=f"{many} of {plan['plan']}")
+
+
+def warnings(outcome: Outcome, first: str) -> Iterator[Check]:
+    """Check that the kernel's warnings in every mode are those without the module."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    for what, arm, places in klog.warnings(outcome.log):
+        seen.setdefault(what, {})[arm] = places
+    for what, arms in seen.items():
+        ok = bool(arms.get(first)) is (what not in SILENT)
+        yield base.alike(f"warnings ({what})", arms, first, ok=ok)
+
+
+def _on_both(*runs: str) -> dict[str, tuple[str, ...]]:
+    return {"debug": runs, "kasan": runs}
+
+
+SCENARIOS = (
+    Checked(
+        "vmap-check",
+        "100000 page arrays of random shape, every public entry, parts unmapped and "
+        "given other attributes",
+        takes=("arms", "seed", "arrays", "break_one_word"),
+        quick=("--arrays 3000",),
+        debug={
+            **_on_both("--arrays 1000"),
+            "clang-cfi": ("--arrays 50 --arm off --arm pte",),
+        },
+        seconds=240,
+    ),
+    Refused(
+        "vmap-faults",
+        "each page table refused in turn, bad requests, and two processes that map "
+        "while modes and the module come and go",
+        check="the original's answer, warning and state each time; " + MAPPED,
+        takes=("arms", "seed", "seconds"),
+        debug=_on_both("--seconds 30"),
+        warns=True,
+    ),
+    Upstream(
+        "upstream-vmalloc",
+        "the running kernel's own lib/test_vmalloc.c",
+        check="the same verdicts without the module and in every mode",
+        takes=("arms", "seed", "loops"),
+        debug=_on_both("--loops 20"),
+        seconds=240,
+        memory=2048,
+        upstream="test_vmalloc",
+        since="6.12",  # 6.1's own module lacks what the shim calls
+    ),
+)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a result that is sent to the project says, and what it does not."""
+
+from pathlib import Path
+
+import figures
+import made
+import pytest
+from msgspec.structs import replace
+
+from bulkmm.results import facts, submit
+from bulkmm.results.model import Document
+from bulkmm.shell.errors import BulkmmError
+
+LARGEST = 1 << 20  # bytes of a CPU's result, in a repository that is cloned
+SECRET = ("jane", "build-7", "/home", "root=UUID", "SN0815", "Acme")
+
+
+def owned() -> Document:
+    """Return a result that tells more than it should."""
+    document = made.kernel("6.12.1")
+    cpu = {**document.machine["cpu"], "hypervisor": "Acme Cloud", "serial": "SN0815"}
+    machine = document.machine | {
+        "cpu": cpu,
+        "host": "build-7",
+        "kernel": "6.12.107+deb13-cloud-amd64",
+        "memory_bytes": 25276502016,
+        "accelerator": "native",
+    }
+    run = document.run | {
+        "scenario": "all",
+        "processes": 6,
+        "memmap.rounds": 5,
+        "module": "/home/jane/bulkmm.ko",
+        "cmdline": "root=UUID=0815",
+        "argv": ["bench", "kernel", "--kernel", "/home/jane/vmlinuz"],
+        "host_kernel": "6.18.3-jane-build-7",
+    }
+    return replace(document, machine=machine, run=run)
+
+
+def test_nothing_tells_whose_machine_it_is() -> None:
+    before = owned()
+    submission = submit.anonymous(before)
+    text = submission.to_json()
+    assert not [word for word in SECRET if word in text]
+    assert all(word in before.to_json() for word in SECRET)
+    assert submission.machine["kernel"] == "6.12.107+deb13-cloud-amd64"
+    assert submission.run["host_kernel"] == "6.18.3"
+    assert submission.machine["memory_bytes"] == 24 << 30
+    assert submission.run["memmap.rounds"] == 5
+    assert (submission.results, submission.ratios) == (before.results, before.ratios)
+
+
+@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*.json")), ids=str)
+def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
+    sent_file = tmp_path / "sent.json"
+    submit.anonymous(Document.read(file)).write(sent_file)
+    to = figures.take(sent_file, tmp_path)
+    assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
+    assert file.stat().st_size < LARGEST
+
+
+def test_warnings_say_what_to_do() -> None:
+    document = owned()
+    run = document.run | {"processes": 3, "load": [7.5, 1], "steal": 0.05}
+    messages = facts.warnings(replace(document, run=run))
+    assert messages[0] == "load 7.5 on 2 CPUs: close what uses the CPU"
+    assert "n = 3, 6 needed for an interval" in messages[2]
+    assert not facts.warnings(replace(document, run={"load": [0.5, 1]}))
+
+
+def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
+    document = owned()
+    sent_file = tmp_path / "sent.json"
+    replace(document, run=document.run | {"processes": 3}).write(sent_file)
+    with pytest.raises(BulkmmError, match="n = 3, 6 needed for an interval"):
+        figures.take(sent_file, tmp_path)
+
+
+def test_only_native_results_of_debians_kernels() -> None:
+    document = owned()
+    arm, run = document.results[0], document.run | {"scenario": "history"}
+    arms = [replace(arm, variant="6.1.0-56-cloud-amd64-again")]
+    history = replace(document, run=run, results=arms)
+    assert submit.file_name(submit.anonymous(history)) == "history.json"
+    emulated = document.machine | {"accelerator": "TCG"}
+    for change, message in (
+        ({"machine": emulated}, "natively"),
+        ({"run": run | {"against": "6.12.1"}}, "two kernels were compared"),
+        (
+            {"results": [replace(arm, variant="6.18.3-jane-build-7")]},
+            "jane-build-7 is no kernel of Debian",
+        ),
+    ):
+        with pytest.raises(BulkmmError, match=message):
+            submit.anonymous(replace(history, **change))
+
+
+def test_a_result_stays_within_results(tmp_path: Path) -> None:
+    document = owned()
+    cpu = document.machine["cpu"] | {"vendor": "/../Acme"}
+    sent_file = tmp_path / "sent.json"
+    replace(document, machine=document.machine | {"cpu": cpu}).write(sent_file)
+    with pytest.raises(BulkmmError, match="no name of a folder"):
+        figures.take(sent_file, tmp_path / "results")
