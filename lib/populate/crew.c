@@ -326,7 +326,8 @@ static void note_slowest(struct crew *crew)
 	size_t others = crew->timed - crew->slow_len;
 	double usual;
 
-	if (!others || crew->slow_ns < SLOW_NS)
+	if (!others || crew->slow_ns < SLOW_NS ||
+	    crew->end - crew->start < SMALL)
 		return;
 	usual = (double)(crew->ns - crew->slow_ns) / (double)others *
 		(double)crew->slow_len;
