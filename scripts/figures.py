@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import goals
 from bench.kernel import history
 from bulkmm.control import needs
-from bulkmm.results import facts, grid, submit, table
+from bulkmm.results import facts, grid, submit, table, variants
 from bulkmm.results import host as machine
 from bulkmm.results.model import Document
 from bulkmm.results.sheet import Sheet
@@ -29,6 +29,10 @@ PAGE, README = ROOT / "docs" / "figures.md", ROOT / "README.md"
 FIGURES = re.compile(
     r"(<!-- figures: begin (\S+) -->\n).*?(?=<!-- figures: end -->)", re.DOTALL
 )
+# in core/: a name, or a prefix with what follows it in VECTOR_BACKENDS()
+BACKEND = re.compile(r'\.name = "([\w-]+)"')
+VECTOR = re.compile(r'VECTOR_BACKENDS\("(\w+)"\)')
+SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
 WIDTH = 100
 KERNELS = "kernel-*"
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
@@ -104,9 +108,32 @@ def cpu(name: str, cpu_results: CpuResults) -> Iterator[str]:
 
 def about(document: Document) -> str:
     """Return what is to be known of a result's figures."""
+    code = describe_code(document)
     if document.run.get("scenario") == submit.HISTORY:
-        return " ".join(history.notes(document)[:-1])  # the page has the legend
-    return " ".join([*grid.controls(document), *facts.footnotes(document)])
+        return " ".join(
+            [*history.notes(document)[:-1], code]
+        )  # the page has the legend
+    return " ".join([*grid.controls(document), *facts.footnotes(document), code])
+
+
+def describe_code(document: Document) -> str:
+    """Return which code was measured, when, and what of it is gone."""
+    revision, changed, _ = str(document.machine.get("revision")).partition("+")
+    texts = [f"revision {revision}{' with changes' if changed else ''}"]
+    texts += [document.machine["date"]] if "date" in document.machine else []
+    names = [variants.split(result.variant) for result in document.results]
+    backends = {kind for call, _, kind in names if call.startswith(variants.OURS)}
+    if obsolete := sorted(backends - list_backends() - {""}):
+        texts.append(f"with backends that core/ no longer has: {', '.join(obsolete)}")
+    return f"Code: {', '.join(texts)}."
+
+
+def list_backends() -> set[str]:
+    """Return the names of all backends of the core."""
+    files = [*(ROOT / "core").rglob("*.c"), *(ROOT / "core").rglob("*.h")]
+    text = "".join(file.read_text("utf-8") for file in files)
+    vectors = {p + s for p in VECTOR.findall(text) for s in SUFFIX.findall(text)}
+    return {*BACKEND.findall(text)} | vectors
 
 
 def missed(cpu_results: CpuResults) -> Iterator[str]:

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -148,4 +149,5 @@ def describe() -> dict[str, Any]:
         "numpy": _version("numpy"),
         "bulkmm": _version("bulkmm"),
         "revision": _revision(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }

@@ -17,7 +17,15 @@ CPU = (
     *("model", "vendor", "family", "model_number", "stepping", "part", "cores"),
     *("caches", "governor", "mitigations"),
 )
-MACHINE = ("architecture", "numa_nodes", "thp", "accelerator", "bulkmm", "revision")
+MACHINE = (
+    "architecture",
+    "numa_nodes",
+    "thp",
+    "accelerator",
+    "bulkmm",
+    "revision",
+    "date",
+)
 # of several subjects, members of one as in "clear.rounds"
 RUN = (
     *("scenario", "processes", "rounds", "seed", "size", "bytes", "huge_bytes", "llc"),

@@ -7,6 +7,7 @@ import figures
 import made
 import pytest
 from docpages import name
+from msgspec.structs import replace
 
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
@@ -48,3 +49,16 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
         figures.readme(text.replace("begin one", "begin two"), cpus)
     with pytest.raises(BulkmmError, match="names one, which is not in results"):
         figures.readme(text, {"one": {"bench": made.bench()}})
+
+
+def test_the_page_says_which_code_was_measured() -> None:
+    document = made.bench()
+    document.machine |= {"revision": "abc123+", "date": "2026-01-31"}
+    arm = document.results[0]
+    for variant in ("bulkmm-cached:no-such", "bulkmm-cached:rep-b"):
+        document.results.append(replace(arm, variant=variant))
+    assert figures.describe_code(document) == (
+        "Code: revision abc123 with changes, 2026-01-31, with backends that core/ no "
+        "longer has: no-such."
+    )
+    assert {"avx512-t0", "avx2", "clzero"} <= figures.list_backends()
