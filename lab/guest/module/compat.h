@@ -6,7 +6,7 @@
 #ifndef BMM_COMPAT_SELFTEST_H
 #define BMM_COMPAT_SELFTEST_H
 
-#include "compat.h"
+#include "../../../module/compat/compat.h"
 
 /*
  * 6.9 added areas that their owners fill and empty page by page. Before, such
