@@ -256,7 +256,7 @@ SCRATCH = """
 import os, signal, sys
 from pathlib import Path
 from bulkmm import cli
-from bulkmm.lab.paths import scratch
+from lab.paths import scratch
 cli._heed_signals()
 with scratch("bulkmm-a-"), scratch("bulkmm-a-") as made:
     try:
