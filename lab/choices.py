@@ -96,11 +96,11 @@ USUAL = vars(_parser.parse_args([]))  # values where a scenario has no other
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options; those that are not given are not parsed."""
-    for one in _take(parser):
-        one.help = str(one.help) % vars(one)
-        one.default = argparse.SUPPRESS
+    for action in _take(parser):
+        action.help = str(action.help) % vars(action)
+        action.default = argparse.SUPPRESS
 
 
-def given(args: argparse.Namespace) -> dict[str, Any]:
+def collect_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return those that a command line sets."""
     return {name: getattr(args, name) for name in FLAGS if name in args}

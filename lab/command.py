@@ -49,7 +49,7 @@ lab list: lab.commands.listing:show
 --arch {{{ARCH}}}  keep those that run on this architecture
 --json  print the list as JSON, and errors too
 
-lab run: lab.commands.run:one
+lab run: lab.commands.run:run_scenario
     run a scenario off and on in one boot
     example: pmem-fsdax-100g --size 2G
     Boot a stock kernel in a virtual machine and run a scenario with the module absent,
@@ -57,7 +57,7 @@ lab run: lab.commands.run:one
 {RUN}{options.JSON}
 {options.SAMPLES}
 
-lab matrix: lab.commands.matrix:every
+lab matrix: lab.commands.matrix:run_matrix
     run the scenarios on all kernels and architectures
     example: --quick --arch x86_64
     Run the scenarios on all kernels and architectures, one after the other, and print
@@ -95,18 +95,18 @@ lab clean: lab.commands.prepare:clean
 
 def add_parser(sub: options.Subparsers) -> None:
     """Add ``lab`` and its subcommands."""
-    made = options.add_all(COMMANDS, sub)
-    made["lab prepare"].set_defaults(module_defines=[])
-    _add_options(made["lab run"])
+    parsers = options.add_all(COMMANDS, sub)
+    parsers["lab prepare"].set_defaults(module_defines=[])
+    _add_options(parsers["lab run"])
 
 
-def add_run_options(one: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run, which lines of the matrix accept too."""
-    options.take(one, RUN)
-    _add_options(one)
+    options.take(parser, RUN)
+    _add_options(parser)
 
 
-def _add_options(one: argparse.ArgumentParser) -> None:
-    options.take(one.add_argument_group("machine"), MACHINE)
-    choices.add(one)
-    one.set_defaults(module_defines=[], kernel="", cpu="", append="")
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    options.take(parser.add_argument_group("machine"), MACHINE)
+    choices.add(parser)
+    parser.set_defaults(module_defines=[], kernel="", cpu="", append="")

@@ -28,8 +28,8 @@ UPSTREAM = PROJECT / "upstream"  # patches for the kernel
 
 def cache_dir() -> Path:
     """Return the cache directory; it need not exist."""
-    if named := os.environ.get("BULKMM_CACHE"):
-        return Path(named).absolute()
+    if path := os.environ.get("BULKMM_CACHE"):
+        return Path(path).absolute()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return Path(xdg).absolute() / "bulkmm"
     return Path.home() / ".cache" / "bulkmm"
@@ -37,19 +37,19 @@ def cache_dir() -> Path:
 
 def need_sources() -> None:
     """Reject running outside a checkout: the lab builds from its sources."""
-    ours = (GUEST, VERSIONS, FRAGMENTS)
-    for part in (*ours, PROJECT / "module", PROJECT / "core"):
+    lab_files = (GUEST, VERSIONS, FRAGMENTS)
+    for part in (*lab_files, PROJECT / "module", PROJECT / "core"):
         if not part.exists():
             raise BulkmmError(f"the lab runs from a source checkout: no {part}")
 
 
-def need_space(need: int, what: str) -> None:
+def need_space(need: int, purpose: str) -> None:
     """Raise an error if the cache's file system lacks space."""
     cache = cache_dir()
     free = shutil.disk_usage(cache).free
     if free < need:
         raise BulkmmError(
-            f"no disk space for {what}: {need / 1e9:.1f} GB are needed in {cache}, "
+            f"no disk space for {purpose}: {need / 1e9:.1f} GB are needed in {cache}, "
             f"{free / 1e9:.1f} GB are free (BULKMM_CACHE names another place)"
         )
 
@@ -62,9 +62,9 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
     import hashlib  # takes long, and every help needs this file
 
     digest = hashlib.sha256()
-    found = sorted(files)
-    top = os.path.commonpath([file.parent for file in found]) if found else ""
-    for file in found:
+    paths = sorted(files)
+    top = os.path.commonpath([file.parent for file in paths]) if paths else ""
+    for file in paths:
         name = str(file.relative_to(top))
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     for word in extra:
@@ -81,7 +81,7 @@ def locked(progress: Progress) -> Iterator[Path]:
 
 
 @contextmanager
-def lock(place: Path, progress: Progress, what: str) -> Iterator[None]:
+def lock(place: Path, progress: Progress, purpose: str) -> Iterator[None]:
     """Lock a directory of the cache against others that do the same."""
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def lock(place: Path, progress: Progress, what: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.note(f"waiting for another command to {what}")
+            progress.note(f"waiting for another command to {purpose}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -108,25 +108,25 @@ def turn(progress: Progress) -> Iterator[None]:
     places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
     for place in places:
         place.touch()
-    said = False
+    waiting = False
     while True:
         for place in places:
-            with claimed(place) as mine:
-                if mine:
+            with claimed(place) as free:
+                if free:
                     yield
                     return
-        if not said:
+        if not waiting:
             progress.note("waiting for another guest to end")
-            said = True
+            waiting = True
         time.sleep(TURN)
 
 
 def guests_at_once() -> int:
     """Return how many guests may run concurrently; more than 1 disturbs times."""
-    said = os.environ.get("BULKMM_GUESTS", "1")
-    if not (said.isdecimal() and 1 <= int(said) <= MOST_GUESTS):
-        raise UsageError(f"BULKMM_GUESTS={said}: give 1 to {MOST_GUESTS}")
-    return int(said)
+    text = os.environ.get("BULKMM_GUESTS", "1")
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_GUESTS):
+        raise UsageError(f"BULKMM_GUESTS={text}: give 1 to {MOST_GUESTS}")
+    return int(text)
 
 
 @contextmanager
@@ -135,12 +135,12 @@ def claimed(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bo
 
     A cache that is claimed has no runs, so removing from it is safe.
     """
-    handle, mine = os.open(path, os.O_RDONLY), False
+    handle, success = os.open(path, os.O_RDONLY), False
     try:
         with suppress(BlockingIOError):
             fcntl.flock(handle, how)
-            mine = True
-        yield mine
+            success = True
+        yield success
     finally:
         os.close(handle)
 
@@ -153,26 +153,26 @@ def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
     """
     home = home or Path(tempfile.gettempdir())
     with undisturbed() as interruptible:
-        for left in home.glob(f"{prefix}*"):
-            _remove_left(left)
+        for leftover in home.glob(f"{prefix}*"):
+            _remove_left(leftover)
         new = Path(tempfile.mkdtemp(prefix=NEW, dir=home))
         with claimed(new):
             # others look for it by this name only
-            made = new.rename(home / new.name.replace(NEW, prefix))
+            directory = new.rename(home / new.name.replace(NEW, prefix))
             try:
                 with interruptible():
-                    yield made
+                    yield directory
             finally:
-                shutil.rmtree(made)
+                shutil.rmtree(directory)
 
 
 def _remove_left(path: Path) -> None:
     """Remove a directory of ours that nobody claims; it may be going right now."""
     with suppress(OSError):
-        held = path.lstat()
-        if stat.S_ISDIR(held.st_mode) and held.st_uid == os.geteuid():
-            with claimed(path) as left:
-                if left:
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+            with claimed(path) as unclaimed:
+                if unclaimed:
                     shutil.rmtree(path)
 
 
@@ -191,7 +191,7 @@ def made_whole(path: Path) -> Iterator[Path]:
 
 def built(
     path: Path,
-    what: str,
+    title: str,
     progress: Progress,
     make: Callable[[Path], object],
     keep: int = 16,
@@ -203,10 +203,10 @@ def built(
     """
     if path.is_dir():
         return path
-    with progress.step(what), made_whole(path) as part:
+    with progress.step(title), made_whole(path) as part:
         make(part)
     ages = sorted(
-        (time.time() - one.stat().st_mtime, one) for one in path.parent.iterdir()
+        (time.time() - entry.stat().st_mtime, entry) for entry in path.parent.iterdir()
     )
     for age, old in ages[keep:]:
         if age > HOUR:
@@ -217,6 +217,6 @@ def built(
 def copy_sources(files: Iterable[Path], to: Path) -> None:
     """Copy files of the checkout to the same paths below another directory."""
     for file in files:
-        there = to / file.relative_to(PROJECT)
-        there.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, there)
+        target = to / file.relative_to(PROJECT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)

@@ -61,7 +61,7 @@ class Request:
     defines: list[str] = field(default_factory=list)
 
     @property
-    def named(self) -> str:
+    def kernel_name(self) -> str:
         """Return the name of the kernel."""
         return self.kernel or self.arch.series[0]
 
@@ -119,12 +119,12 @@ def need_memory(request: Request) -> None:
 
 
 def kernel_of(
-    made: root.Root, name: str, progress: Progress, arch: Arch = X86_64
+    debian_root: root.Root, name: str, progress: Progress, arch: Arch = X86_64
 ) -> Kernel:
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
     if kind := kinds.find(name):
-        return debugkernel.ensure(made, kind, progress)
-    return kernels.ensure(made, name, progress, arch)
+        return debugkernel.ensure(debian_root, kind, progress)
+    return kernels.ensure(debian_root, name, progress, arch)
 
 
 @contextmanager
@@ -136,21 +136,21 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
     for kind in filter(None, map(kinds.find, names)):
         with ExitStack() as stack:
             with locked(progress) as cache:
-                made = root.ensure(cache, progress)
-                if debugkernel.cached(made, kind):
+                debian_root = root.ensure(cache, progress)
+                if debugkernel.cached(debian_root, kind):
                     continue
-                debugkernel.prepare(made, kind, progress)
+                debugkernel.prepare(debian_root, kind, progress)
                 stack.enter_context(used(cache))
-            debugkernel.ensure(made, kind, progress)
+            debugkernel.ensure(debian_root, kind, progress)
     with locked(progress) as cache:
         yield cache
 
 
-def cached(made: root.Root, name: str) -> Kernel | None:
+def cached(debian_root: root.Root, name: str) -> Kernel | None:
     """Return such a kernel if there is nothing to fetch or build."""
     if kind := kinds.find(name):
-        return debugkernel.cached(made, kind)
-    return kernels.cached(made, name)
+        return debugkernel.cached(debian_root, kind)
+    return kernels.cached(debian_root, name)
 
 
 def identity(ready: Prepared) -> str:
@@ -159,8 +159,8 @@ def identity(ready: Prepared) -> str:
     judging = [file for names in JUDGING for file in (PROJECT / "bulkmm").glob(names)]
     parts = (ready.base, *ready.modules, *ready.over, ready.disk)
     # their directories have hashes of what they were made from
-    made = [root.inner(part) for part in parts if part]
-    return content_key(judging, root.path.name, ready.kernel.release, *made)
+    inner_paths = [root.inner(part) for part in parts if part]
+    return content_key(judging, root.path.name, ready.kernel.release, *inner_paths)
 
 
 def would_be_of(request: Request) -> str:
@@ -173,9 +173,9 @@ def would_be_of(request: Request) -> str:
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
-    made, arch = root.ensure(cache, progress), request.arch
+    debian_root, arch = root.ensure(cache, progress), request.arch
     scenario = request.scenario
-    kernel = kernel_of(made, request.named, progress, arch)
+    kernel = kernel_of(debian_root, request.kernel_name, progress, arch)
     defines = build.check_defines([*request.defines, *scenario.defines])
     place = build.ensure(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
@@ -192,10 +192,10 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 
 def check_cpus(request: Request) -> None:
     """Reject CPUs where memory nodes have them, and several with a counted clock."""
-    one, cpus = request.scenario, request.cpus
-    most = 1 if one.counted else MOST_CPUS
-    if cpus != CPUS and (one.hot.shared_out or one.hot.bare):
-        where = f"{one.name}: its memory nodes have them"
+    scenario, cpus = request.scenario, request.cpus
+    most = 1 if scenario.counted else MOST_CPUS
+    if cpus != CPUS and (scenario.hot.shared_out or scenario.hot.bare):
+        where = f"{scenario.name}: its memory nodes have them"
         raise UsageError(f"--cpus does not apply to {where}")
     if cpus != CPUS and not 1 <= cpus <= most:
         raise UsageError(f"--cpus {cpus}: give 1 to {most}")
@@ -203,8 +203,8 @@ def check_cpus(request: Request) -> None:
 
 def check(request: Request) -> None:
     """Reject what does not exist or does not fit together."""
-    kernels.check(request.named, request.arch)
-    if lack := request.scenario.lacking(request.named, request.arch):
+    kernels.check(request.kernel_name, request.arch)
+    if lack := request.scenario.lacking(request.kernel_name, request.arch):
         raise UsageError(lack)
     request.scenario.check_options(request.arch)
     check_cpus(request)
@@ -221,14 +221,16 @@ def run_scenario(request: Request) -> Document:
     with ExitStack() as stack:
         with locked_with([request.kernel], progress) as cache:
             ready = prepared(cache, request, progress)
-            chosen = accel.choose(request.accel, ready.kernel, ready.base, progress)
+            accelerator = accel.choose(
+                request.accel, ready.kernel, ready.base, progress
+            )
             run = stack.enter_context(vm.run_directory(ready.kernel.root))
             if request.keep:
-                kept = _kept(cache, request.scenario.name)
-                stack.callback(_keep, run, kept)
-                progress.note(f"the run's files are kept in {kept}")
-            guest = _guest(request, ready, chosen, run)
-            made = {  # taken before others may clean the cache
+                directory = _kept(cache, request.scenario.name)
+                stack.callback(_keep, run, directory)
+                progress.note(f"the run's files are kept in {directory}")
+            guest = _guest(request, ready, accelerator, run)
+            build_facts = {  # taken before others may clean the cache
                 "kernel": ready.kernel.release,
                 "arch": ready.kernel.arch.name,
                 "srcversion": build.source_version(ready.modules[0]),
@@ -241,8 +243,8 @@ def run_scenario(request: Request) -> Document:
             outcome = _boot(request, ready.kernel, guest, run, progress)
             seconds = time.monotonic() - start
     document = _document(request, outcome)
-    document.machine = _machine(outcome, chosen, qemu)
-    document.run |= made
+    document.machine = _machine(outcome, accelerator, qemu)
+    document.run |= build_facts
     document.run["seconds"] = round(seconds, 1)
     return document
 
@@ -259,7 +261,7 @@ def _keep(run: Path, to: Path) -> None:
             shutil.copy(file, to)
 
 
-def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Guest:
+def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm.Guest:
     """Return the guest, with its job and our modules in a second archive."""
     kernel, scenario = ready.kernel, request.scenario
     job = scenario.job(image.modules_to_load(kernel, scenario.modules))
@@ -271,7 +273,7 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
         scenario.memory,
         "nd_pmem" in scenario.modules,
         scenario.options.size,
-        chosen,
+        accelerator,
         request.words,
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
@@ -286,21 +288,21 @@ def _guest(request: Request, ready: Prepared, chosen: str, run: Path) -> vm.Gues
 def _boot(
     request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
 ) -> vm.Outcome:
-    scenario, done = request.scenario, count(1)
-    what = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
+    scenario, reports = request.scenario, count(1)
+    title = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
     slow = request.kind.slow if request.kind else 1
 
-    def seen(event: dict[str, Any]) -> None:
+    def report_event(event: dict[str, Any]) -> None:
         if event["event"] == "unknown-backend":
             raise UsageError(
                 f"unknown backend {scenario.options.backend}: "
                 f"the module has {event['known']}"
             )
-        progress.detail(f"{what}: {event['event']}, {next(done)} reports")
+        progress.detail(f"{title}: {event['event']}, {next(reports)} reports")
 
-    with progress.step(what):
+    with progress.step(title):
         silent = (vm.SILENT + scenario.quiet) * slow
-        return vm.boot(guest, kernel.root, run, silent, seen)
+        return vm.boot(guest, kernel.root, run, silent, report_event)
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:
@@ -348,10 +350,10 @@ def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
     """Check that nothing warned, where that is expected, but what does without us."""
     if not scenario.warns or scenario.path == "vmap":  # whose judge compares each
         return []
-    seen: dict[bool, set[str]] = {True: set(), False: set()}
+    by_absence: dict[bool, set[str]] = {True: set(), False: set()}
     for _, arm, places in klog.warnings(log):
-        seen[arm == ABSENT].update(places)
-    more = seen[False] - seen[True]
+        by_absence[arm == ABSENT].update(places)
+    more = by_absence[False] - by_absence[True]
     return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
 
 
@@ -362,17 +364,21 @@ def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:
     """
     if not kind or "CONFIG_PROVE_LOCKING" not in kinds.options(kind.text):
         return []
-    said = end.get("debug_locks")
-    return [Check("locking proven to the end", said == 1, f"debug_locks: {said}")]
+    debug_locks = end.get("debug_locks")
+    return [
+        Check(
+            "locking proven to the end", debug_locks == 1, f"debug_locks: {debug_locks}"
+        )
+    ]
 
 
-def _machine(outcome: vm.Outcome, chosen: str, qemu: str) -> dict[str, Any]:
+def _machine(outcome: vm.Outcome, accelerator: str, qemu: str) -> dict[str, Any]:
     start, end = outcome.of("start")[0], outcome.of("end")[-1]
     guest = {
         "kernel": start["release"],
         "cmdline": start["cmdline"],
         "taint": end["taint"],
-        "accelerator": chosen.upper(),
+        "accelerator": accelerator.upper(),
         "qemu": qemu,
     }
-    return {**machine.describe(), "accelerator": chosen.upper(), "guest": guest}
+    return {**machine.describe(), "accelerator": accelerator.upper(), "guest": guest}

@@ -20,7 +20,7 @@ HITS = "hits"  # a counter
 UNLOAD = "unload"
 
 
-class Shown(Root):
+class RecordRoot(Root):
     """The module's files, as one record has them."""
 
     def __init__(self, files: dict[str, str]) -> None:
@@ -50,8 +50,8 @@ class Record:
 
 
 def _record(event: dict[str, Any]) -> Record:
-    shown = module.read(Shown(event["files"]))
-    paths = {path.name: path for path in shown.paths} if shown else {}
+    status = module.read(RecordRoot(event["files"]))
+    paths = {path.name: path for path in status.paths} if status else {}
     return Record(event["arm"], event["files"], paths)
 
 
@@ -101,7 +101,7 @@ class Visit:
 
 def visits(outcome: Outcome, *kinds: str) -> list[Visit]:
     """Return the visits that ended in events of these kinds."""
-    found: list[Visit] = []
+    ended_visits: list[Visit] = []
     around: dict[str, Record] = {}
     for event in outcome.events:
         if event["event"] == "state":
@@ -109,11 +109,11 @@ def visits(outcome: Outcome, *kinds: str) -> list[Visit]:
                 around = {}
             around[event["when"]] = _record(event)
         elif event["event"] in kinds:
-            found.append(Visit(event, around.get("before"), around.get("after")))
+            ended_visits.append(Visit(event, around.get("before"), around.get("after")))
             around = {}
         elif "after" in around:  # of a visit of another kind
             around = {}
-    return found
+    return ended_visits
 
 
 @dataclass(frozen=True)
@@ -132,37 +132,41 @@ class Expect:
         """Return what is not as expected; "" if all is."""
         many = visit.moved(self.path, self.counter)
         most = self.least if self.most is None else self.most
-        said = []
+        problems = []
         if not self.least <= many <= most:
-            said.append(f"{many} {self.counter}, not {self.least}")
+            problems.append(f"{many} {self.counter}, not {self.least}")
         fell = visit.fell(self.path)
         if self.fell is not None and fell != Counter(self.fell):
-            said.append(f"fell back: {dict(fell)}, not {dict(self.fell)}")
+            problems.append(f"fell back: {dict(fell)}, not {dict(self.fell)}")
         mode = visit.path(self.path).mode
         if visit.after and self.mode not in (None, mode):
-            said.append(f"mode {mode}, not {self.mode}")
-        return "; ".join(said)
+            problems.append(f"mode {mode}, not {self.mode}")
+        return "; ".join(problems)
 
 
 def judge(
     name: str,
-    seen: Sequence[Visit],
+    judged_visits: Sequence[Visit],
     expected: Callable[[Visit], Expect | tuple[Expect, ...]],
 ) -> Check:
     """Check that each visit moved the counters as expected; there must be one."""
     moved: Counter[tuple[str, str]] = Counter()
     wrong = []
-    for visit in seen:
-        some = expected(visit)
-        for one in (some,) if isinstance(some, Expect) else some:
-            moved[one.path, one.counter] += visit.moved(one.path, one.counter)
-            if said := one.wrong(visit):
-                wrong.append(f"{visit.arm}, {one.path}: {said}")
-    detail = ", ".join(f"{path} {n} {what}" for (path, what), n in moved.items())
-    detail += f" in {len(seen)} visits"
+    for visit in judged_visits:
+        expectations = expected(visit)
+        for expect in (
+            (expectations,) if isinstance(expectations, Expect) else expectations
+        ):
+            moved[expect.path, expect.counter] += visit.moved(
+                expect.path, expect.counter
+            )
+            if problem := expect.wrong(visit):
+                wrong.append(f"{visit.arm}, {expect.path}: {problem}")
+    detail = ", ".join(f"{path} {n} {counter}" for (path, counter), n in moved.items())
+    detail += f" in {len(judged_visits)} visits"
     if wrong:
         detail += f"; {len(wrong)} wrong: {wrong[0]}"
-    return Check(name, bool(seen) and not wrong, detail)
+    return Check(name, bool(judged_visits) and not wrong, detail)
 
 
 def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
@@ -171,21 +175,23 @@ def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
     At unload nobody may be inside, unless others are busy calling: there the unload
     is the proof, which waits for them.
     """
-    found = [one.paths[path] for one in records(outcome) if path in one.paths]
-    on = [one for one in found if one.mode != OFF]
+    states = [one.paths[path] for one in records(outcome) if path in one.paths]
+    on = [one for one in states if one.mode != OFF]
     odd = [
         hook
-        for one in found
+        for one in states
         for hook in one.hooks
         if hook.errno != (NOT_TRIED if one.mode == OFF else 0)
     ]
-    gone = records(outcome, when=UNLOAD)
-    left = [one.paths[path].counters["inflight"] for one in gone]
-    detail = f"on in {len(on)} of {len(found)} records, {max(left, default=0)} inside"
+    unloads = records(outcome, when=UNLOAD)
+    inflight = [one.paths[path].counters["inflight"] for one in unloads]
+    detail = (
+        f"on in {len(on)} of {len(states)} records, {max(inflight, default=0)} inside"
+    )
     if odd:
         detail += f"; {odd[0]}"
     ok = bool(on) and all(one.hooks for one in on) and not odd
-    ok = ok and bool(left) and (busy or not any(left))
+    ok = ok and bool(inflight) and (busy or not any(inflight))
     return Check("hooks attached, no calls in flight", ok, detail)
 
 
@@ -202,22 +208,22 @@ def unloaded(outcome: Outcome) -> list[dict[str, Any]]:
 def served(outcome: Outcome) -> Counter[str]:
     """Return each path's hits in all, from load to unload."""
     hits: Counter[str] = Counter()
-    for one in unloaded(outcome):
-        hits[one["path"]] += one[HITS]
+    for counters in unloaded(outcome):
+        hits[counters["path"]] += counters[HITS]
     return hits
 
 
 def meanwhile(outcome: Outcome, **least: int) -> Check:
     """Check that paths served so many requests while they came and went."""
     hits = served(outcome)
-    listed = ", ".join(f"{path} {many} hits" for path, many in hits.items())
+    detail = ", ".join(f"{path} {many} hits" for path, many in hits.items())
     ok = all(hits[path] >= many for path, many in least.items())
-    return Check("served meanwhile", ok, listed)
+    return Check("served meanwhile", ok, detail)
 
 
 def hooks_seen(outcome: Outcome, path: str) -> list[str]:
     """Return the distinct states of the hooks of a path, or of all, once tried."""
-    found = (p for one in records(outcome) for p in one.paths.values())
-    known = [p for p in found if path in (p.name, "suites")]
-    hooks = {str(h) for p in known for h in p.hooks if h.errno != NOT_TRIED}
+    candidates = (p for one in records(outcome) for p in one.paths.values())
+    paths = [p for p in candidates if path in (p.name, "suites")]
+    hooks = {str(h) for p in paths for h in p.hooks if h.errno != NOT_TRIED}
     return sorted(hooks)

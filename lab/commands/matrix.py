@@ -72,54 +72,56 @@ class Line:
     release: str = ""
 
 
-def every(args: argparse.Namespace) -> int:
+def run_matrix(args: argparse.Namespace) -> int:
     """Run the cells of the matrix in turn; show and keep their results."""
-    chosen = _chosen(args)
+    selection = _select_cells(args)
     need_places(args)
     # or each run would fail, and the page say so of each
     need_sources()
     run.need_root()
     if args.newest:
-        chosen = _newer(chosen)
-        if not chosen:
+        selection = _newer(selection)
+        if not selection:
             return Exit.OK
     note = DEBUG_NOTE if args.debug else NOTE
     progress = Progress()
     lines: list[Line] = []
-    for number, cell in enumerate(chosen, 1):  # a failure does not stop the rest
-        progress.note(f"run {number} of {len(chosen)}: {cell.name}")
+    for number, cell in enumerate(selection, 1):  # a failure does not stop the rest
+        progress.note(f"run {number} of {len(selection)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
-            said = textwrap.wrap(note, page.WIDTH)
-            page.write(args.output, [*sheet(lines).markdown(), *said, ""])
+            note_lines = textwrap.wrap(note, page.WIDTH)
+            page.write(args.output, [*sheet(lines).markdown(), *note_lines, ""])
     sheet(lines).print()
     print(note)
     print(summary(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
 
-def _chosen(args: argparse.Namespace) -> list[Cell]:
+def _select_cells(args: argparse.Namespace) -> list[Cell]:
     if args.debug and (args.quick or args.arch or args.newest):
         raise UsageError(
             "--debug has runs of its own: without --quick, --arch and --newest"
         )
     wanted = [archs.find(args.arch)] if args.arch else archs.ALL
-    every = checked() if args.debug else cells(wanted, quick=args.quick)
-    found = [cell for cell in every if pattern(args.only).search(cell.name)]
-    if not found:
-        raise UsageError(f"--only {args.only} is in no name, such as {every[0].name}")
-    return found
+    candidates = checked() if args.debug else cells(wanted, quick=args.quick)
+    matches = [cell for cell in candidates if pattern(args.only).search(cell.name)]
+    if not matches:
+        raise UsageError(
+            f"--only {args.only} is in no name, such as {candidates[0].name}"
+        )
+    return matches
 
 
 def _newer(cells: list[Cell]) -> list[Cell]:
     """Return the cells on the archive's newest releases, without those pinned."""
     progress, newer = Progress(), {}
     with locked(progress) as cache:
-        made = root.ensure(cache, progress)
-        kernels.update(made, progress)
+        debian_root = root.ensure(cache, progress)
+        kernels.update(debian_root, progress)
         for name, on in {(cell.kernel, archs.find(cell.arch)) for cell in cells}:
             try:
-                release = kernels.newest(made, name, on)
+                release = kernels.newest(debian_root, name, on)
             except UsageError as error:  # a series may have left the archive
                 progress.note(f"{on.name}: {error}")
                 continue
@@ -127,16 +129,16 @@ def _newer(cells: list[Cell]) -> list[Cell]:
                 newer[name, on.name] = release
     where = ", ".join(sorted(newer.values())) or "none"
     progress.note(f"newer than what is pinned: {where}")
-    there = [cell for cell in cells if (cell.kernel, cell.arch) in newer]
-    return [replace(one, kernel=newer[one.kernel, one.arch]) for one in there]
+    newer_cells = [cell for cell in cells if (cell.kernel, cell.arch) in newer]
+    return [replace(one, kernel=newer[one.kernel, one.arch]) for one in newer_cells]
 
 
-def pattern(given: str | None) -> re.Pattern[str]:
+def pattern(regex: str | None) -> re.Pattern[str]:
     """Return the pattern a name must contain; without --only it is empty."""
     try:
-        return re.compile(given or "")
+        return re.compile(regex or "")
     except re.error as error:
-        raise UsageError(f"--only {given}: {error}") from error
+        raise UsageError(f"--only {regex}: {error}") from error
 
 
 def need_places(args: argparse.Namespace) -> None:
@@ -162,7 +164,7 @@ def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:
         return failed(cell, str(error).splitlines()[0])
     except OSError as error:
         return failed(cell, str(error))
-    return judged(cell, document)
+    return make_line(cell, document)
 
 
 def _resumed(request: run.Request, file: Path) -> Document | None:
@@ -173,8 +175,8 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
         document = Document.read(file)
     except BulkmmError:  # of another version
         return None
-    same = document.run.get("key") == run.would_be_of(request)
-    return document if same and not document.failed else None
+    unchanged = document.run.get("key") == run.would_be_of(request)
+    return document if unchanged and not document.failed else None
 
 
 def checked() -> list[Cell]:
@@ -221,30 +223,34 @@ def option(words: tuple[str, ...], name: str) -> str:
     return words[words.index(name) + 1] if name in words else ""
 
 
-def judged(cell: Cell, document: Document) -> Line:
+def make_line(cell: Cell, document: Document) -> Line:
     """Return a cell's line from its run's result."""
-    held = hooked(document.run.get("hooks", ()))
+    hook_summary = hooked(document.run.get("hooks", ()))
     where = facts.where(document)
-    said = [document.verdict, *([f"{held} hooked"] if held else [])]
-    said += [
+    parts = [document.verdict, *([f"{hook_summary} hooked"] if hook_summary else [])]
+    parts += [
         f"{ratio.variant} {table.factor(ratio)} {where}"
         for ratio in rated(cell, document)
     ]
     release = str(document.run.get("kernel", ""))
-    return Line(cell, "; ".join(said), not document.failed, release)
+    return Line(cell, "; ".join(parts), not document.failed, release)
 
 
 def hooked(states: Iterable[str]) -> str:
     """Return the number of hooks seen attached, and the others."""
-    said = [hook for state in states for hook in hooks(state)]
-    symbols = {hook.symbol for hook in said}
-    attached = {hook.symbol for hook in said if hook.attached}
+    hook_states = [hook for state in states for hook in hooks(state)]
+    symbols = {hook.symbol for hook in hook_states}
+    attached = {hook.symbol for hook in hook_states if hook.attached}
     if not symbols:
         return ""
-    others = ", ".join(
-        f"{hook.symbol} {hook.errno}" for hook in said if hook.symbol not in attached
+    detached = ", ".join(
+        f"{hook.symbol} {hook.errno}"
+        for hook in hook_states
+        if hook.symbol not in attached
     )
-    return f"{len(attached)} of {len(symbols)}" + (f": not {others}" if others else "")
+    return f"{len(attached)} of {len(symbols)}" + (
+        f": not {detached}" if detached else ""
+    )
 
 
 def rated(cell: Cell, document: Document) -> list[Ratio]:

@@ -15,9 +15,9 @@ GENERATED = re.compile(
 
 def write(file: Path, lines: Iterable[str]) -> None:
     """Write lines to a file; in a page with the marks, between these."""
-    made = "\n".join(("", *lines))
+    part = "\n".join(("", *lines))
     text = ""
     if file.is_file():
         text = file.read_text(encoding="utf-8", errors=files.FOREIGN)
-    page, marked = GENERATED.subn(lambda _: made, text)
-    files.write(file, page if marked else made, "the page")
+    page, marked = GENERATED.subn(lambda _: part, text)
+    files.write(file, page if marked else part, "the page")

@@ -21,17 +21,17 @@ def prepare(args: argparse.Namespace) -> int:
     for name in args.kernel or ():
         kernels.check(name, *on)
     wanted = [
-        (one, name)
-        for one in on
-        for name in args.kernel or one.series
-        if not kernels.problem(name, one)
+        (target, name)
+        for target in on
+        for name in args.kernel or target.series
+        if not kernels.problem(name, target)
     ]
     need_sources()
     run.need_root()
     progress = Progress()
     with run.locked_with([name for _, name in wanted], progress) as cache:
-        for one, name in wanted:
-            for request in requests(name, one, args.module_defines):
+        for target, name in wanted:
+            for request in requests(name, target, args.module_defines):
                 ready = run.prepared(cache, request, progress)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)

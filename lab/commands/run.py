@@ -11,7 +11,7 @@ from lab.command import add_run_options
 from lab.machine import arch
 
 
-def one(args: argparse.Namespace) -> int:
+def run_scenario(args: argparse.Namespace) -> int:
     """Run a scenario, show its table; the exit code tells whether it passed."""
     wanted = request(args)
     outcome.need_place(args)
@@ -36,7 +36,7 @@ def asked(words: list[str]) -> run.Request:
 def request(args: argparse.Namespace) -> run.Request:
     """Return the request that a command line makes."""
     return run.Request(
-        scenario.find(args.scenario).make(**choices.given(args)),
+        scenario.find(args.scenario).make(**choices.collect_options(args)),
         kernel=args.kernel,
         arch=arch.find(args.arch),
         accel=args.accel,
