@@ -193,7 +193,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
 def check_cpus(request: Request) -> None:
     """Reject CPUs where memory nodes have them, and several with a counted clock."""
     scenario, cpus = request.scenario, request.cpus
-    most = 1 if scenario.counted else MOST_CPUS
+    most = 1 if scenario.icount else MOST_CPUS
     if cpus != CPUS and (scenario.hot.shared_out or scenario.hot.bare):
         where = f"{scenario.name}: its memory nodes have them"
         raise UsageError(f"--cpus does not apply to {where}")
@@ -278,7 +278,7 @@ def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm
         request.arch,
         request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
         request.cpus,
-        counted=scenario.counted or (scenario.countable and request.cpus == 1),
+        counted=scenario.icount or (scenario.countable and request.cpus == 1),
         disk=ready.disk,
         hot=scenario.hot,
         devices=scenario.devices if request.arch is X86_64 else (),

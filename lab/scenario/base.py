@@ -25,10 +25,10 @@ from lab.machine.arch import X86_64, Arch
 from lab.machine.kernels import Kernel
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
 
-Seen = TypeVar("Seen")
+Item = TypeVar("Item")
 Event = dict[str, Any]  # from a guest
 # by name: a kind of event, or what is made of all
-Kept = tuple[str, str | Callable[[Outcome], object]]
+Observation = tuple[str, str | Callable[[Outcome], object]]
 ABSENT = "absent"  # the state in which the module is not loaded
 PARAMETERS = ("init_on_alloc", "init_on_free", "preempt")  # options of the kernel's
 LIVE_PATCH = 1 << 15  # taint of a live patch
@@ -78,7 +78,7 @@ class Scenario:
     modules: tuple[str, ...] = ()  # kernel modules that the guest needs
     devices: tuple[str, ...] = ()  # of QEMU, on x86-64
     cpu: str = ""  # likewise; "": the architecture's default
-    counted: bool = False  # the guest's clock counts instructions
+    icount: bool = False  # the guest's clock counts instructions
     countable: bool = False  # so it does with one CPU, and they are what is measured
     faults: bool = False  # can be injected: it needs a test build
     since: str = ""  # the oldest kernel that supports it; "": all do
@@ -92,7 +92,7 @@ class Scenario:
     warns: bool = False  # warnings are expected between marks
     options: Namespace = field(default_factory=Namespace)  # the user's: see make
 
-    kept: ClassVar[tuple[Kept, ...]] = ()  # for facts()
+    observations: ClassVar[tuple[Observation, ...]] = ()  # for facts()
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
 
     def lacking(self, kernel: str, arch: Arch) -> str:
@@ -117,31 +117,31 @@ class Scenario:
         """Return whether it runs on a kernel, given as series or release."""
         return not self.lacking(kernel, arch)
 
-    def make(self, **chosen: object) -> Self:
+    def make(self, **options: object) -> Self:
         """Return it with the user's options; reject those that do not apply."""
-        for name in chosen:
+        for name in options:
             if name not in self.takes:
                 raise UsageError(f"{FLAGS[name]} does not apply to {self.name}")
         usual = {**USUAL, "rounds": self.rounds, "size": self.size}
         usual["seed"] = random.SystemRandom().getrandbits(32)
-        return replace(self, options=Namespace(**{**usual, **chosen}))
+        return replace(self, options=Namespace(**{**usual, **options}))
 
     @property
     def measures(self) -> bool:
         """Return whether anything is measured."""
-        return type(self).measured is not Scenario.measured
+        return type(self).measurements is not Scenario.measurements
 
     @property
-    def known(self) -> Mapping[str, tuple[object, ...]]:
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
         """Return the choices of this scenario for options that have several."""
         return {}
 
     def check_options(self, _arch: Arch = X86_64) -> None:
         """Reject values that do not fit together, or not this scenario."""
-        for name, known in self.known.items():
-            for one in getattr(self.options, name) or ():
-                if one not in known:
-                    raise unknown(name.removesuffix("s"), str(one), map(str, known))
+        for name, choices in self.choices.items():
+            for value in getattr(self.options, name) or ():
+                if value not in choices:
+                    raise unknown(name.removesuffix("s"), str(value), map(str, choices))
         nbytes, (least, most, unit) = self.options.size, self.sizes
         if not least <= nbytes <= most or nbytes % unit:
             raise UsageError(
@@ -152,8 +152,8 @@ class Scenario:
     @property
     def parameters(self) -> str:
         """Return kernel parameters besides vm.CMDLINE."""
-        said = ((name, getattr(self.options, name)) for name in PARAMETERS)
-        words = (f"{name}={value}" for name, value in said if value)
+        settings = ((name, getattr(self.options, name)) for name in PARAMETERS)
+        words = (f"{name}={value}" for name, value in settings if value)
         return " ".join((self.cmdline, *words)).strip()
 
     @property
@@ -185,8 +185,8 @@ class Scenario:
         return random.Random(self.options.seed)  # noqa: S311 - to vary, not to hide
 
     def each_round(
-        self, arms: Sequence[Seen], chance: random.Random | None = None
-    ) -> Iterator[Seen]:
+        self, arms: Sequence[Item], chance: random.Random | None = None
+    ) -> Iterator[Item]:
         """Yield the arms of every round, each round in random order."""
         chance = chance or self.chance
         for _ in range(self.options.rounds):
@@ -197,7 +197,7 @@ class Scenario:
         """Return for how many seconds the job by itself may report nothing."""
         return float(self.options.seconds)
 
-    def measured(self, _outcome: Outcome) -> Iterable[Measure]:
+    def measurements(self, _outcome: Outcome) -> Iterable[Measure]:
         """Return what was measured; by default nothing."""
         return ()
 
@@ -208,16 +208,16 @@ class Scenario:
             unit, ns = INSTRUCTIONS, INSTRUCTION_NS
         return stats.joined(
             stats.rated(name, unit, nbytes, _divided(times, ns), pairs)
-            for name, nbytes, pairs, times in self.measured(outcome)
+            for name, nbytes, pairs, times in self.measurements(outcome)
         )
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict: the guest's own, and those on what it reports."""
-        made = [
+        guest_checks = [
             Check(event["name"], event["ok"] == "yes", event["detail"])
             for event in outcome.of("check")
         ]
-        return [*made, *self.judged(outcome)]
+        return [*guest_checks, *self.judged(outcome)]
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         """Return the verdicts on what is reported; here, the guest has some itself."""
@@ -226,14 +226,16 @@ class Scenario:
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         """Return the options and what else the run observed."""
-        taken = {name: getattr(self.options, name) for name in self.takes}
-        for name, what in self.kept:
-            taken[name] = outcome.of(what) if isinstance(what, str) else what(outcome)
+        facts = {name: getattr(self.options, name) for name in self.takes}
+        for name, source in self.observations:
+            facts[name] = (
+                outcome.of(source) if isinstance(source, str) else source(outcome)
+            )
         if self.visited:
-            taken["visits"] = [
+            facts["visits"] = [
                 visit.facts(self.path) for visit in state.visits(outcome, self.visited)
             ]
-        return taken
+        return facts
 
 
 def _divided(arms: Mapping[str, Sequence[float]], by: float) -> dict[str, list[float]]:
@@ -249,40 +251,44 @@ def samples(
 
 def values(events: Iterable[Event], key: str) -> list[float]:
     """Return the numbers that events have under a key, one or several each."""
-    return [float(text) for one in events for text in str(one[key]).split(",")]
+    return [float(text) for event in events for text in str(event[key]).split(",")]
 
 
-def grouped(some: Iterable[Seen], key: Callable[[Seen], str]) -> dict[str, list[Seen]]:
+def grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
     """Return what was seen in groups, in the order of their first members."""
-    found: dict[str, list[Seen]] = {}
-    for one in some:
-        found.setdefault(key(one), []).append(one)
-    return found
+    groups: dict[str, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
-def reported(lines: Iterable[str], **seen: int) -> Check:
+def reported(lines: Iterable[str], **counts: int) -> Check:
     """Check that each line of a job that begins with such a word has reported."""
-    told = Counter(line.split()[0] for line in lines)
-    listed = (f"{n} of {told[word]} {word}" for word, n in seen.items() if told[word])
-    ok = all(told[word] == n for word, n in seen.items())
-    return Check(WHOLE, ok, ", ".join(listed))
+    expected = Counter(line.split()[0] for line in lines)
+    parts = (
+        f"{n} of {expected[word]} {word}"
+        for word, n in counts.items()
+        if expected[word]
+    )
+    ok = all(expected[word] == n for word, n in counts.items())
+    return Check(WHOLE, ok, ", ".join(parts))
 
 
 def alike(
     name: str, arms: Mapping[str, object], first: str = ABSENT, *, ok: bool = True
 ) -> Check:
     """Check that every state of the module ends as the first: without it."""
-    same = first in arms and all(said == arms[first] for said in arms.values())
-    listed = "; ".join(f"{arm}: {said}" for arm, said in arms.items())
-    return Check(name, same and ok, listed)
+    equal = first in arms and all(end == arms[first] for end in arms.values())
+    detail = "; ".join(f"{arm}: {end}" for arm, end in arms.items())
+    return Check(name, equal and ok, detail)
 
 
-def says(
+def check_values(
     name: str, events: Sequence[Event], wanted: Mapping[str, object], *, ok: bool = True
 ) -> Check:
     """Check that all events have these values; there must be some."""
-    wrong = [one for one in events if not wanted.items() <= one.items()]
+    wrong = [event for event in events if not wanted.items() <= event.items()]
     detail = f"{len(events)} reports, {len(wrong)} wrong"
-    for one in (*wrong, *events)[:1]:
-        detail += ": " + " ".join(f"{key}={value}" for key, value in one.items())
+    for event in (*wrong, *events)[:1]:
+        detail += ": " + " ".join(f"{key}={value}" for key, value in event.items())
     return Check(name, bool(events) and not wrong and ok, detail)

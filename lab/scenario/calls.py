@@ -25,7 +25,7 @@ from lab.machine.arch import X86_64, of_release
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure
-from lab.scenario.clear import ARMS, LISTS, Clear, arm, served
+from lab.scenario.clear import ARMS, LISTS, Clear, arm, expect_hits
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"
@@ -66,14 +66,14 @@ TRACED = {"order": 9, "bytes": 2 << 20, "streaming": 1}
 class Cases(Clear):
     """Calls with every hint, on folios of every order."""
 
-    kept = (("cases", "case"), ("calls", "calls"))
+    observations = (("cases", "case"), ("calls", "calls"))
 
     def lines(self) -> list[str]:
         lines = ["zeroing", "modules bulkmm_lab"]
-        for one in ARMS:
-            lines += [arm(one), f"cases plain 0 {ORDERS}"]
-        for one in LISTS:
-            lines += [arm(one), "tune min_pages 0"]
+        for mode in ARMS:
+            lines += [arm(mode), f"cases plain 0 {ORDERS}"]
+        for mode in LISTS:
+            lines += [arm(mode), "tune min_pages 0"]
             lines.append(f"cases_by_backend {ORDERS}")
             for name, value, usual in EXTREMES:
                 lines += [f"tune {name} {value}", f"cases {name}-{value} 0 {FEW}"]
@@ -86,41 +86,43 @@ class Cases(Clear):
     def _times(self) -> list[str]:
         """Return what is timed, with stores that cost the same in every arm."""
         lines = []
-        for one in self.each_round(TIMED):
-            lines.append(arm(one))
-            if one == "cached":
+        for mode in self.each_round(TIMED):
+            lines.append(arm(mode))
+            if mode == "cached":
                 lines += ["plain_stores", "tune min_pages 0"]
             lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         """Return the cost of a call on one page and its fixed cost.
 
         Two sizes give the time that does not grow with the folio: decisions, lookups
         and counting.
         """
 
-        def seen(arm: str, order: int) -> list[float]:
+        def medians(arm: str, order: int) -> list[float]:
             events = outcome.of("calls", arm=arm, order=order)
             return base.values(events, "median_ns")
 
-        times = {arm: seen(arm, ONE_PAGE) for arm in TIMED}
+        times = {arm: medians(arm, ONE_PAGE) for arm in TIMED}
         yield Measure("clear-cases-one-page", 4096, TIMED_PAIRS, times)
         fixed: dict[str, list[float]] = {}
         for mode in TIMED:
-            pairs = zip(seen(mode, FOUR), seen(mode, EIGHT), strict=True)
+            pairs = zip(medians(mode, FOUR), medians(mode, EIGHT), strict=True)
             fixed[mode] = [_fixed(*pair) for pair in pairs]
         yield Measure("clear-cases-fixed", 0, (), fixed)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         cases = outcome.of("case")
-        by_arm = base.grouped(cases, lambda one: f"{one['label']}, {one['arm']}")
-        for name, some in by_arm.items():
+        by_arm = base.grouped(cases, lambda event: f"{event['label']}, {event['arm']}")
+        for name, events in by_arm.items():
             if name.startswith("corrupted"):
-                yield from map(_corrupted, some)
+                yield from map(_corrupted, events)
             else:
-                what = f"zero, and nothing else ({name})"
-                yield base.says(what, some, {"calls": HINTS, "wrong": 0, "beside": 0})
+                title = f"zero, and nothing else ({name})"
+                yield base.check_values(
+                    title, events, {"calls": HINTS, "wrong": 0, "beside": 0}
+                )
         yield state.judge("counters", state.visits(outcome, "cases"), _expected)
 
 
@@ -128,31 +130,31 @@ def _fixed(four: float, eight: float) -> float:
     return max(2 * four - eight, 0.0)
 
 
-def _corrupted(one: Event) -> Check:
+def _corrupted(event: Event) -> Check:
     """Check that deliberate corruption was found every time, and nothing else."""
-    what = one["label"].removeprefix("corrupted-")
+    place = event["label"].removeprefix("corrupted-")
     # the next call restores the word beside the folio
-    inside, beside = (HINTS, 0) if what == "inside" else (0, (HINTS + 1) // 2)
-    name = f"corrupted {what} is seen (order {one['order']})"
-    return base.says(name, [one], {"wrong": inside, "beside": beside})
+    inside, beside = (HINTS, 0) if place == "inside" else (0, (HINTS + 1) // 2)
+    name = f"corrupted {place} is seen (order {event['order']})"
+    return base.check_values(name, [event], {"wrong": inside, "beside": beside})
 
 
 def _expected(visit: state.Visit) -> state.Expect:
     """Return what is expected: large folios are served, single pages never."""
     orders = str(visit.event["orders"]).split()
-    clear, _ = served(visit, {1 << int(order): HINTS for order in orders})
+    clear, _ = expect_hits(visit, {1 << int(order): HINTS for order in orders})
     return clear
 
 
 class Used(Clear):
     """2 MiB pages faulted in every way, observed by the tracepoint."""
 
-    kept = (("brought", "brought"),)
+    observations = (("brought", "brought"),)
 
     def job(self, modules: list[str]) -> str:
         pc = "vfio_iommu_type1" in modules
-        others = [name for name in modules if name != "vfio_iommu_type1"]
-        lines = super().job(others).splitlines()
+        preloaded = [name for name in modules if name != "vfio_iommu_type1"]
+        lines = super().job(preloaded).splitlines()
         if pc:
             unsafe = "allow_unsafe_interrupts=1"  # no guest's interrupts are at risk
             lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
@@ -167,26 +169,28 @@ class Used(Clear):
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         release = outcome.of("start")[0]["release"]
-        seen = outcome.of("brought")
+        events = outcome.of("brought")
         wanted = {*TOUCHING, *POPULATING, *LOCKED}
         if of_release(release) is X86_64:
             wanted |= {*GUESTS, "vfio"}
-        ways = {one["way"] for one in seen}
+        ways = {event["way"] for event in events}
         yield Check("every way", ways == wanted, ", ".join(sorted(ways)))
-        for one in seen:
-            yield _brought(one, release)
+        for event in events:
+            yield _check_way(event, release)
 
 
-def _brought(one: Event, release: str) -> Check:
+def _check_way(event: Event, release: str) -> Check:
     """Check that pages were cleared to suit their use."""
-    way = one["way"]
-    touched = way in TOUCHED and one["cached_max"] > 0
-    wanted, other = ("cached", "streaming") if touched else ("streaming", "cached")
-    none = way == "mprotect-locked" and not at_least(release, WHOLE_ZERO_PAGE)
+    way = event["way"]
+    touched = way in TOUCHED and event["cached_max"] > 0
+    wanted, unwanted = ("cached", "streaming") if touched else ("streaming", "cached")
+    splits = way == "mprotect-locked" and not at_least(release, WHOLE_ZERO_PAGE)
     name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
-    if not one["cached_max"]:
+    if not event["cached_max"]:
         name += " with cached_max 0"
-    return base.says(name, [one], {other: 0}, ok=one[wanted] > 0 or none)
+    return base.check_values(
+        name, [event], {unwanted: 0}, ok=event[wanted] > 0 or splits
+    )
 
 
 def _model(outcome: Outcome) -> str:
@@ -199,7 +203,7 @@ class Latency(Clear):
 
     every_kib: tuple[int, ...] = tuple(POOLS)
 
-    kept = (("visits", "late"), ("bounds", "bound"), ("preemption", _model))
+    observations = (("visits", "late"), ("bounds", "bound"), ("preemption", _model))
 
     def lines(self) -> list[str]:
         model = self.options.preempt or ""
@@ -217,30 +221,32 @@ class Latency(Clear):
                 lines += [f"late {way} {SIZES[kib]}" for way in WAYS.values()]
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         """Return the longest waits while pages were faulted in or populated."""
         pairs = [("off", name) for name in LATENCIES if name != "off"]
         for name, kib, way in self.timed(WAYS):
-            taken = base.samples(
+            times = base.samples(
                 outcome, "late", "late_ns", LATENCIES, kib=kib, way=way
             )
-            yield Measure(name, kib << 10, pairs, taken)
+            yield Measure(name, kib << 10, pairs, times)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        seen, model = outcome.of("late"), _model(outcome)
-        ok = all(one["late_samples"] for one in seen)
-        yield base.says("sampled", seen, {}, ok=ok)
+        waits, model = outcome.of("late"), _model(outcome)
+        ok = all(event["late_samples"] for event in waits)
+        yield base.check_values("sampled", waits, {}, ok=ok)
         preempts = model in PREEMPTIBLE
         unit = 2 << 20 if preempts else PAGE
-        yield base.says(
+        yield base.check_values(
             "tracepoint", outcome.of("traced")[:1], {**TRACED, "unit": unit}
         )
         bounds = [] if preempts else outcome.of("bound")
-        of_list = base.grouped(bounds, lambda one: f"{one['list']}, {one['backend']}")
-        for name, some in of_list.items():
-            yield _bound(name, some)
+        of_list = base.grouped(
+            bounds, lambda event: f"{event['list']}, {event['backend']}"
+        )
+        for name, events in of_list.items():
+            yield _bound(name, events)
         if not preempts:
-            lists = {one["list"] for one in bounds}
+            lists = {event["list"] for event in bounds}
             yield Check(base.WHOLE, lists == {*LISTS}, f"bounds: {len(of_list)}")
 
 
@@ -253,14 +259,16 @@ def _warm(kib: int) -> list[str]:
     ]
 
 
-def _bound(name: str, some: list[Event]) -> Check:
+def _bound(name: str, events: list[Event]) -> Check:
     """Check that the longest unit of a backend is within the bound."""
-    page = min(one["ns"] * PAGE / one["bytes"] for one in some if one["bytes"])
-    most = ALLOWED * 1000 * some[0]["latency_us"] + page
-    least = min(int(one["gap_ns"]) for one in some)
+    page = min(
+        event["ns"] * PAGE / event["bytes"] for event in events if event["bytes"]
+    )
+    most = ALLOWED * 1000 * events[0]["latency_us"] + page
+    least = min(int(event["gap_ns"]) for event in events)
     detail = (
-        f"longest unit {least / 1e6:.2f} ms in the best of {len(some)} visits, "
-        f"{most / 1e6:.2f} allowed; {some[0]['unit']} bytes"
+        f"longest unit {least / 1e6:.2f} ms in the best of {len(events)} visits, "
+        f"{most / 1e6:.2f} allowed; {events[0]['unit']} bytes"
     )
     return Check(f"longest unit ({name})", 0 < least <= most, detail)
 
@@ -302,6 +310,6 @@ SCENARIOS = (
         seconds=200,
         memory=4096,
         cmdline=base.GIB_PAGE,
-        counted=True,
+        icount=True,
     ),
 )

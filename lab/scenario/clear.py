@@ -20,7 +20,7 @@ from bulkmm.results.model import Check
 from bulkmm.shell.size import KIB, PAGE, named
 from lab import state
 from lab.machine.vm import Outcome
-from lab.scenario.base import Event, Measure, Scenario, grouped, says
+from lab.scenario.base import Event, Measure, Scenario, check_values, grouped
 from lab.state import Expect, Visit
 
 Ways = TypeVar("Ways")
@@ -64,14 +64,14 @@ class Clear(Scenario):
         return self.options.kib or self.every_kib
 
     @property
-    def known(self) -> Mapping[str, tuple[object, ...]]:
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
         return {"kib": self.every_kib}
 
     def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
         """Yield for each size and kind of visit the result's name and the ways."""
-        for kib, (what, ways) in product(self.kib, kinds.items()):
+        for kib, (kind, ways) in product(self.kib, kinds.items()):
             of = "" if len(self.every_kib) == 1 else f"-{size(kib)}"
-            yield f"{self.name}{of}-{what}", kib, ways
+            yield f"{self.name}{of}-{kind}", kib, ways
 
 
 def arm(name: str) -> str:
@@ -95,7 +95,7 @@ def size(kib: int) -> str:
     return named(kib * KIB).lower()
 
 
-def served(
+def expect_hits(
     visit: Visit, folios: Mapping[int, int], *, taken_away: bool = False
 ) -> tuple[Expect, Expect]:
     """Return what paths clear and alloc are to do for so many folios, by their pages.
@@ -151,7 +151,7 @@ class Faulted(Clear):
     batch: int  # folios at a time
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
 
-    kept = (
+    observations = (
         ("visits", visits),
         ("counters", state.unloaded),
         ("allocator_clears", allocator_clears),
@@ -162,8 +162,8 @@ class Faulted(Clear):
         return self.options.ways or self.every_way
 
     @property
-    def known(self) -> Mapping[str, tuple[object, ...]]:
-        return {**super().known, "ways": (*self.every_way, *self.only_asked)}
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
+        return {**super().choices, "ways": (*self.every_way, *self.only_asked)}
 
     def lines(self) -> list[str]:
         lines = ["zeroing", f"dirty {DIRTY_MIB}"]
@@ -189,39 +189,44 @@ class Faulted(Clear):
         lines.append(f"visit {label} {way} {many} -p")
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         """Return the times per folio by arm, in the order measured; empty if none."""
         for name, kib, ways in self.timed(TIMED):
-            taken: dict[str, list[float]] = {}
+            by_arm: dict[str, list[float]] = {}
             for visit in outcome.of("visit", label="round", kib=kib):
                 if visit["way"] in ways:
-                    times = taken.setdefault(visit["arm"], [])
+                    times = by_arm.setdefault(visit["arm"], [])
                     times.append(visit["ns"] / visit["folios"])
-            taken = {arm: taken[arm] for arm in ARMS if arm in taken}
-            yield Measure(name, kib << 10, PAIRS, taken)
+            by_arm = {arm: by_arm[arm] for arm in ARMS if arm in by_arm}
+            yield Measure(name, kib << 10, PAIRS, by_arm)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        seen = outcome.of("visit")
-        found = [one for one in seen if one["label"] != "planted"]
-        by_way = grouped(found, lambda one: f"{size(one['kib'])} {one['way']}")
-        for name, some in by_way.items():
-            ok = any(one["folios"] for one in some)
-            yield says(f"every byte zero ({name})", some, {"wrong": 0}, ok=ok)
+        events = outcome.of("visit")
+        unplanted = [event for event in events if event["label"] != "planted"]
+        by_way = grouped(
+            unplanted, lambda event: f"{size(event['kib'])} {event['way']}"
+        )
+        for name, group in by_way.items():
+            ok = any(event["folios"] for event in group)
+            yield check_values(f"every byte zero ({name})", group, {"wrong": 0}, ok=ok)
         yield from self._planted(outcome.of("visit", label="planted"))
         looked = grouped(
-            (one for one in seen if one["tags"]), lambda one: str(one["label"])
+            (event for event in events if event["tags"]),
+            lambda event: str(event["label"]),
         )
-        for label, some in looked.items():
+        for label, group in looked.items():
             name = f"every memory tag zero ({label})"
-            yield says(name, some, {"tags_wrong": int(label == "planted")})
+            yield check_values(name, group, {"tags_wrong": int(label == "planted")})
         away = self.pages == "thp" and taken_away(outcome)
 
         def expected(visit: Visit) -> tuple[Expect, Expect]:
             pages = visit.event["kib"] * KIB // PAGE
-            return served(visit, {pages: visit.event["folios"]}, taken_away=away)
+            return expect_hits(visit, {pages: visit.event["folios"]}, taken_away=away)
 
         visits = state.visits(outcome, "visit")
-        by_arm = grouped(visits, lambda one: f"{size(one.event['kib'])} {one.arm}")
+        by_arm = grouped(
+            visits, lambda visit: f"{size(visit.event['kib'])} {visit.arm}"
+        )
         for name, of_arm in by_arm.items():
             yield state.judge(f"counters ({name})", of_arm, expected)
         yield self._forced(outcome.of("visit", label="forced"))
@@ -232,22 +237,22 @@ class Faulted(Clear):
         for visit in visits:
             where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
             name = f"a planted byte is seen ({size(visit['kib'])})"
-            yield says(name, [visit], {"wrong": 1, **where})
+            yield check_values(name, [visit], {"wrong": 1, **where})
         if not visits and not self.options.break_one_word:
             yield Check("a planted byte is seen", ok=False, detail="none planted")
 
     def _forced(self, visits: list[Event]) -> Check:
         """Check that backends of both lists were forced in every way."""
-        seen = Counter((str(one["arm"]), str(one["backend"])) for one in visits)
-        ok = {arm for arm, _ in seen} == {*LISTS}
-        ok = ok and {*seen.values()} == {len(self.ways) * len(self.kib)}
-        return Check("backends forced", ok, ", ".join(map(" ".join, seen)))
+        counts = Counter((str(event["arm"]), str(event["backend"])) for event in visits)
+        ok = {arm for arm, _ in counts} == {*LISTS}
+        ok = ok and {*counts.values()} == {len(self.ways) * len(self.kib)}
+        return Check("backends forced", ok, ", ".join(map(" ".join, counts)))
 
 
 class Soak(Clear):
     """All settings change while four processes fault in huge pages."""
 
-    kept = (("soaked", "soaked"), ("allocator_clears", allocator_clears))
+    observations = (("soaked", "soaked"), ("allocator_clears", allocator_clears))
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         soaked = outcome.of("soaked")
@@ -255,10 +260,10 @@ class Soak(Clear):
             # in a short run the others may leave one process without a folio
             ok = event["folios"] > 0 or event["refused"] > 0
             name = f"every byte zero (process {event['process']})"
-            yield says(name, [event], {"wrong": 0}, ok=ok)
-        had = sum(int(event["folios"]) > 0 for event in soaked)
-        detail = f"{had} of {len(soaked)} processes had folios"
-        yield Check("folios for most processes", 2 * had > len(soaked), detail)
+            yield check_values(name, [event], {"wrong": 0}, ok=ok)
+        users = sum(int(event["folios"]) > 0 for event in soaked)
+        detail = f"{users} of {len(soaked)} processes had folios"
+        yield Check("folios for most processes", 2 * users > len(soaked), detail)
         yield state.meanwhile(outcome, clear=1)
         yield state.attached(outcome, "clear", busy=True)
 

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from bulkmm.results.model import Check
 from lab import state
 from lab.machine.vm import Outcome
-from lab.scenario.base import LACKING, Scenario, alike, reported, says
+from lab.scenario.base import LACKING, Scenario, alike, check_values, reported
 from lab.state import Expect, Visit
 
-SERVED = ("cached", "streaming")
-ARMS = ("absent", "off", *SERVED)
+SERVING = ("cached", "streaming")
+ARMS = ("absent", "off", *SERVING)
 PLACES = ("first", "middle", "last")
 WAYS = (
     *(f"{kind}-{place}" for kind in ("private", "file") for place in PLACES),
     *("pinned", "uffd-private", "uffd-shared"),
 )
 BROKEN = ("private-middle", "pinned")  # copying meets the page that is broken
-KNOWN = "hwpoison"  # nobody gets as far as copying it
+HWPOISON = "hwpoison"  # nobody gets as far as copying it
 POOL = 48  # each broken page is lost to it
 VERDICT = ("copies", "wrong", "child", "parent", "shift", "error", "told")
 
@@ -45,40 +45,42 @@ class Copy(Scenario):
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         copied = state.visits(outcome, "copied")
         broken = state.visits(outcome, "broken")
-        for one in copied:
-            if one.event["label"] == "planted":
-                yield says("a wrong word is seen", [one.event], {"wrong": 1})
+        for visit in copied:
+            if visit.event["label"] == "planted":
+                yield check_values("a wrong word is seen", [visit.event], {"wrong": 1})
             else:
-                name = f"{one.event['way']}, {one.arm}: as the model has it"
-                yield says(name, [one.event], {"wrong": 0}, ok=one.event["copies"] > 0)
+                name = f"{visit.event['way']}, {visit.arm}: as the model has it"
+                yield check_values(
+                    name, [visit.event], {"wrong": 0}, ok=visit.event["copies"] > 0
+                )
         yield reported(self.lines(), copied=len(copied))
         yield state.judge("hits", copied, _hits)
-        for way in (*BROKEN, KNOWN):
-            yield _same(way, broken)
+        for way in (*BROKEN, HWPOISON):
+            yield _compare_verdicts(way, broken)
         yield state.judge("the original meets the broken page", broken, _redone)
         yield state.attached(outcome, "copy")
 
 
 def _hits(visit: Visit) -> Expect:
-    return Expect("copy", visit.arm, visit.event["copies"] * (visit.arm in SERVED))
+    return Expect("copy", visit.arm, visit.event["copies"] * (visit.arm in SERVING))
 
 
-def _same(way: str, seen: list[Visit]) -> Check:
+def _compare_verdicts(way: str, visits: list[Visit]) -> Check:
     """Check that a broken page has the same consequences in every state."""
-    found = {
-        one.arm: tuple(str(one.event.get(name, "")) for name in VERDICT)
-        for one in seen
-        if one.event["way"] == way
+    verdicts = {
+        visit.arm: tuple(str(visit.event.get(name, "")) for name in VERDICT)
+        for visit in visits
+        if visit.event["way"] == way
     }
-    verdict = found.get("absent", ())
+    verdict = verdicts.get("absent", ())
     dealt = any(value not in ("", "0") for value in verdict[2:])
-    ok = set(found) == set(ARMS) and dealt
-    return alike(f"{way}, a broken page: the same verdict", found, ok=ok)
+    ok = set(verdicts) == set(ARMS) and dealt
+    return alike(f"{way}, a broken page: the same verdict", verdicts, ok=ok)
 
 
 def _redone(visit: Visit) -> Expect:
     """Return what is expected: the original does what a machine check cut short."""
-    poison = int(visit.arm in SERVED and visit.event["way"] in BROKEN)
+    poison = int(visit.arm in SERVING and visit.event["way"] in BROKEN)
     return Expect("copy", visit.arm, 0, sys.maxsize, {"poison": poison})
 
 

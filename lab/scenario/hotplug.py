@@ -34,16 +34,16 @@ REDUCED = 4 << 30  # bytes; up to this size a run is for CI
 USED = 192  # MiB filled and migrated
 USED_REDUCED = 16  # of CXL memory too: QEMU emulates each access to it
 ROUND, PROOF = "round", "proof"
-BOTH = "both"  # an arm: `on`, and path alloc in mode auto
-EVERY = (*ARMS, BOTH)
-SERVED = {"on", BOTH}  # arms with the path on
-KEPT = "kept"  # its visit in which nothing is too large for the cache
+WITH_ALLOC = "both"  # an arm: `on`, and path alloc in mode auto
+ALL_ARMS = (*ARMS, WITH_ALLOC)
+SERVING = {"on", WITH_ALLOC}  # arms with the path on
+IN_CACHE = "kept"  # its visit in which nothing is too large for the cache
 # path alloc is not on every kernel
 STATES = {
     "absent": "",
     "off": "hotplug=off alloc=off?",
     "on": "hotplug=on alloc=off?",
-    BOTH: "hotplug=on alloc=auto?",
+    WITH_ALLOC: "hotplug=on alloc=auto?",
 }
 DEVICES = {KMEM: "hot_device", VIRTIO: "hot_virtio 1", CXL: "hot_cxl"}
 Step = tuple[str, ...]  # of a visit: its name, and the state after it
@@ -83,13 +83,13 @@ class Hotplug(Scenario):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        return ARMS if self.reduced else EVERY
+        return ARMS if self.reduced else ALL_ARMS
 
     @property
     def plan(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the kinds of visit, each with its arms in random order."""
         rounds = [(ROUND, self.arms)] * self.options.rounds
-        return [*rounds, (PROOF, EVERY)]
+        return [*rounds, (PROOF, ALL_ARMS)]
 
     def lines(self) -> list[str]:
         chance = self.chance
@@ -109,8 +109,8 @@ class Hotplug(Scenario):
             for arm in chance.sample(arms, len(arms)):
                 lines.append(f"state {arm} {STATES[arm]}".rstrip())
                 lines.append(f"hot_visit {label} {more[label]}")
-        lines.append(f"state {BOTH} {STATES[BOTH]} clear/cached_max={MOST}")
-        lines.append(f"hot_visit {KEPT} ''")
+        lines.append(f"state {WITH_ALLOC} {STATES[WITH_ALLOC]} clear/cached_max={MOST}")
+        lines.append(f"hot_visit {IN_CACHE} ''")
         return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
     def _middle(self, chance: random.Random) -> list[str]:
@@ -119,11 +119,11 @@ class Hotplug(Scenario):
         places = chance.sample(range(1, blocks), min(STEPS, blocks - 1))
         lines = ["middle() {"]
         # several blocks are removed at a time and added in another order
-        for some in (places[0::3], places[1::3], places[2::3]):
-            lines += [f"hot_block offline {place}" for place in some]
+        for group in (places[0::3], places[1::3], places[2::3]):
+            lines += [f"hot_block offline {place}" for place in group]
             lines += [
                 f"hot_block online_movable {place}"
-                for place in chance.sample(some, len(some))
+                for place in chance.sample(group, len(group))
             ]
         if self.options.break_one_word:
             lines += ['[ "$ARM" != on ] || hot_write offline 1']  # no step of its own
@@ -135,25 +135,25 @@ class Hotplug(Scenario):
         few = self.reduced or self.mode == CXL
         return [*lines, f"hot_use {USED_REDUCED if few else USED}", "}"]
 
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
-        pairs = (*PAIRS, ("absent", BOTH))
+    def measurements(self, outcome: Outcome) -> Iterable[Measure]:
+        pairs = (*PAIRS, ("absent", WITH_ALLOC))
         for suffix, key in TIMED:
-            taken = base.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
-            yield Measure(self.name + suffix, self.options.size, pairs, taken)
+            times = base.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
+            yield Measure(self.name + suffix, self.options.size, pairs, times)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         for label, arms in dict(self.plan).items():
-            yield _same(label, arms, outcome.of("hot-state", label=label))
+            yield _compare_steps(label, arms, outcome.of("hot-state", label=label))
         yield _contiguous(outcome)
         used = outcome.of("hot-used")
-        ok = {one["arm"] for one in used if one["moved"]} == {*EVERY}
-        yield base.says("memory used, moved and read back", used, {}, ok=ok)
+        ok = {event["arm"] for event in used if event["moved"]} == {*ALL_ARMS}
+        yield base.check_values("memory used, moved and read back", used, {}, ok=ok)
         visits = state.visits(outcome, "hot-visit")
         yield state.judge("counters", visits, _expected)
         yield state.attached(outcome, "hotplug")
-        both = [one for one in visits if one.arm == BOTH]
-        by_label = base.grouped(both, lambda one: str(one.event["label"]))
-        for label in dict.fromkeys((PROOF, KEPT, *by_label)):
+        with_alloc = [visit for visit in visits if visit.arm == WITH_ALLOC]
+        by_label = base.grouped(with_alloc, lambda visit: str(visit.event["label"]))
+        for label in dict.fromkeys((PROOF, IN_CACHE, *by_label)):
             name = f"struct pages cleared as their size wants it ({label})"
             yield state.judge(name, by_label.get(label, []), self._cleared)
 
@@ -179,42 +179,42 @@ def _alloc(counter: str, least: int) -> state.Expect:
     return state.Expect("alloc", None, least, most, None, counter)
 
 
-def _same(label: str, arms: Iterable[str], events: list[Event]) -> Check:
+def _compare_steps(label: str, arms: Iterable[str], events: list[Event]) -> Check:
     """Check for a kind of visit that every step ends as without the module."""
-    seen: dict[str, list[Step]] = {arm: [] for arm in arms}
+    steps_by_arm: dict[str, list[Step]] = {arm: [] for arm in arms}
     for event in events:
         step = tuple(str(event[key]) for key in ("step", "zones", "lists"))
-        seen[event["arm"]].append(step)
-    wanted = seen["absent"]
+        steps_by_arm[event["arm"]].append(step)
+    wanted = steps_by_arm["absent"]
     wrong = [
         f"{arm}, {_first(wanted, steps)}"
-        for arm, steps in seen.items()
+        for arm, steps in steps_by_arm.items()
         if steps != wanted
     ]
-    detail = f"{len(wanted)} steps in {len(seen)} arms"
+    detail = f"{len(wanted)} steps in {len(steps_by_arm)} arms"
     detail += f"; first differing: {', '.join(wrong)}" if wrong else ""
     name = f"zones and free lists as without ({label})"
     return Check(name, bool(wanted) and not wrong, detail)
 
 
-def _first(wanted: Sequence[Step], seen: Sequence[Step]) -> str:
+def _first(wanted: Sequence[Step], actual: Sequence[Step]) -> str:
     """Name the first step that differs from what was wanted."""
-    pairs = zip_longest(wanted, seen, fillvalue=("nothing",))
+    pairs = zip_longest(wanted, actual, fillvalue=("nothing",))
     return next(other[0] for one, other in pairs if one != other)
 
 
 def _contiguous(outcome: Outcome) -> Check:
     """Check that the hot node's zones were seen both contiguous and not."""
     words = [str(event["zones"]).split() for event in outcome.of("hot-state")]
-    zones = [one[at : at + 6] for one in words for at in range(0, len(one), 6)]
-    said = {zone[5] for zone in zones if zone[0] == "1"}
-    ok = said == {"0", "1"}
-    return Check("zones contiguous and not", ok, f"seen: {sorted(said)}")
+    zones = [fields[at : at + 6] for fields in words for at in range(0, len(fields), 6)]
+    flags = {zone[5] for zone in zones if zone[0] == "1"}
+    ok = flags == {"0", "1"}
+    return Check("zones contiguous and not", ok, f"seen: {sorted(flags)}")
 
 
 def _expected(visit: state.Visit) -> state.Expect:
     """Return what is expected: walks are saved where the path is on, only there."""
-    on = visit.arm in SERVED
+    on = visit.arm in SERVING
     most = sys.maxsize if on else 0
     return state.Expect("hotplug", "on" if on else "off", int(on), most, None)
 

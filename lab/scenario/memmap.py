@@ -32,7 +32,7 @@ STORM = ("--cpus 4 --seconds 240",)
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 ARMS = ("absent", "off", "on")
-SERVED = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
+BIND_HITS = {"absent": 0, "off": 0, "on": 1}  # hits of a bind
 PAIRS = (("off", "on"), ("absent", "on"), ("absent", "off"))
 LIMIT = "limit"  # only storing as many bytes
 # results by name suffix: key of the time, and the event
@@ -65,8 +65,8 @@ class Device(Scenario):
         super().check_options(arch)
         align = self.options.align
         if align not in arch.aligns:
-            known = ", ".join(arch.aligns)
-            raise UsageError(f"no alignment {align} on {arch.name}: {known}")
+            aligns = ", ".join(arch.aligns)
+            raise UsageError(f"no alignment {align} on {arch.name}: {aligns}")
         if align == "1G" and self.options.size < 2 * ALIGNS[align]:
             raise UsageError("alignment 1G needs a size of at least 2G")
 
@@ -98,8 +98,12 @@ class Device(Scenario):
         return [*lines, "unbind", "state absent", "must rmmod bulkmm_lab"]
 
     def _state(self, arm: str) -> str:
-        asked = ((name, getattr(self.options, name)) for name in ("backend", "workers"))
-        return self.state(arm, *(f"memmap/{name}={one}" for name, one in asked if one))
+        settings = (
+            (name, getattr(self.options, name)) for name in ("backend", "workers")
+        )
+        return self.state(
+            arm, *(f"memmap/{name}={value}" for name, value in settings if value)
+        )
 
     @property
     def _unit(self) -> tuple[int, int]:
@@ -113,27 +117,27 @@ class Device(Scenario):
         real = 2 * PAGE if self.options.map == "mem" else unit * STRUCT_PAGE
         return unit, min(real, unit * STRUCT_PAGE)
 
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         """Return the function, bind and unbind, the first bring-up."""
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
         for suffix, key, event in (*TIMED, *(() if outcome.counted else (SLEEPS,))):
-            taken = base.samples(outcome, event, key, ARMS, label="round")
+            times = base.samples(outcome, event, key, ARMS, label="round")
             if not suffix:
-                taken[LIMIT] = base.values(outcome.of(LIMIT), "ns")
-            yield Measure(self.name + suffix, nbytes, pairs, taken)
+                times[LIMIT] = base.values(outcome.of(LIMIT), "ns")
+            yield Measure(self.name + suffix, nbytes, pairs, times)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
         yield Measure(f"{self.name}-first", nbytes, (), first)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        found = outcome.of("compare")
-        yield from map(compared, found)
-        yield base.reported(self.lines(), compare=len(found))
+        comparisons = outcome.of("compare")
+        yield from map(compared, comparisons)
+        yield base.reported(self.lines(), compare=len(comparisons))
         if not self.options.break_one_word:
             used = outcome.of("used")
             ok = any(one["bytes"] for one in used)
-            yield base.says("device used afterwards", used, {}, ok=ok)
+            yield base.check_values("device used afterwards", used, {}, ok=ok)
         if workers := self.options.workers:
             shared = sum(c.get("shared_bytes", 0) for c in state.unloaded(outcome))
             detail = f"{shared} bytes by others than the caller"
@@ -157,21 +161,23 @@ class Device(Scenario):
 
 def expected(bind: state.Visit, many: int = 1) -> state.Expect:
     """Return what is expected of bringing up many times."""
-    return state.Expect("memmap", bind.arm, many * SERVED[bind.arm])
+    return state.Expect("memmap", bind.arm, many * BIND_HITS[bind.arm])
 
 
 def compared(event: dict[str, Any]) -> Check:
     """Check one comparison; "flipped" must find one word."""
     label, verdict = event["label"], event["verdict"]
-    said = dict(re.findall(r"(\w+)=(\w+)", verdict))
-    if not said.keys() >= {"pages", "words_differ", "pageblocks_differ"}:
+    counts = dict(re.findall(r"(\w+)=(\w+)", verdict))
+    if not counts.keys() >= {"pages", "words_differ", "pageblocks_differ"}:
         raise GuestError(f"the comparison said {verdict!r}")
     name = f"struct pages identical ({label})"
     wanted = {"words_differ": "0", "pageblocks_differ": "0"}
     if label == "flipped":
         name = "a flipped word is seen"
         wanted |= {"words_differ": "1", "first_word": f"{FLIPPED_WORD}"}
-    return Check(name, said["pages"] != "0" and wanted.items() <= said.items(), verdict)
+    return Check(
+        name, counts["pages"] != "0" and wanted.items() <= counts.items(), verdict
+    )
 
 
 class Hmm(Scenario):
@@ -194,18 +200,22 @@ class Hmm(Scenario):
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         visits, cases = outcome.of("hmm-visit"), outcome.of("hmm-case")
-        for name, some in base.grouped(cases, lambda one: str(one["name"])).items():
-            yield base.says(f"test_hmm: {name}", some, {"wrong": 0})
+        for name, events in base.grouped(
+            cases, lambda event: str(event["name"])
+        ).items():
+            yield base.check_values(f"test_hmm: {name}", events, {"wrong": 0})
         rounds = self.options.rounds
-        seen = [Counter(one["arm"] for one in some) for some in (visits, cases)]
-        ok = seen == [dict.fromkeys(ARMS, many) for many in (rounds, rounds * CASES)]
+        counts = [
+            Counter(event["arm"] for event in events) for events in (visits, cases)
+        ]
+        ok = counts == [dict.fromkeys(ARMS, many) for many in (rounds, rounds * CASES)]
         yield Check(base.WHOLE, ok, f"{len(cases)} cases in {len(visits)} visits")
-        brought = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
-        yield base.says("device memory brought up", visits, brought)
+        chunks = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
+        yield base.check_values("device memory brought up", visits, chunks)
         yield state.judge(
             "counters",
             state.visits(outcome, "hmm-visit"),
-            lambda one: expected(one, one.event["calls"]),
+            lambda visit: expected(visit, visit.event["calls"]),
         )
         yield state.attached(outcome, "memmap")
 

@@ -29,7 +29,7 @@ def next_version() -> str:
 class Packages(Scenario):
     """The life cycle of the packages in a guest."""
 
-    kept = (("steps", "step"),)
+    observations = (("steps", "step"),)
 
     @property
     def upgrade(self) -> bool:
@@ -40,14 +40,14 @@ class Packages(Scenario):
         if not self.upgrade:
             return []
         root = kernel.root
-        built = debs.ensure(root.path.parent, progress, next_version())
-        made = root.var / "packages"  # "debs" is where kernels are fetched
-        shutil.rmtree(made, ignore_errors=True)
-        with made_whole(made) as part:
+        directory = debs.ensure(root.path.parent, progress, next_version())
+        overlay = root.var / "packages"  # "debs" is where kernels are fetched
+        shutil.rmtree(overlay, ignore_errors=True)
+        with made_whole(overlay) as part:
             (part / "debs").mkdir()
-            for deb in debs.packages(built):
+            for deb in debs.packages(directory):
                 shutil.copy(deb, part / "debs")
-        return [made]
+        return [overlay]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,9 +62,9 @@ class Packages(Scenario):
         return 900 if self.upgrade else super().quiet  # DKMS compiles
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        done = tuple(event["name"] for event in outcome.of("step"))
-        detail = ", ".join(done) or "none"
-        yield Check("every step is made", done == self.names, detail)
+        steps = tuple(event["name"] for event in outcome.of("step"))
+        detail = ", ".join(steps) or "none"
+        yield Check("every step is made", steps == self.names, detail)
 
 
 SCENARIOS = (

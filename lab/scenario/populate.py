@@ -17,17 +17,17 @@ from lab import state
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario
-from lab.scenario.clear import arm, served, taken_away
+from lab.scenario.clear import arm, expect_hits, taken_away
 
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
 FOLIOS = SIZE * MIB // FOLIO
 ARMS = ("absent", "off", "auto", "streaming")
 SERVING = ARMS[2:]
-TOLD = "auto"  # the mode in which populating and touching differ
+TRACED_MODE = "auto"  # the mode in which populating and touching differ
 TOUCH, BASE, CORRUPTED = "touch", "madvise", "corrupted"
 LIBRARY = ("bulkmm-1", "bulkmm-2")
-COMPARED = (BASE, *LIBRARY)  # in every state of the module
+TIMED_WAYS = (BASE, *LIBRARY)  # in every state of the module
 # by kind of page; other ways, including devices, are in clear-populate
 WAYS = {
     "thp": (TOUCH, BASE, *LIBRARY),
@@ -47,7 +47,7 @@ class Case:
 
     name: str
     words: str  # of the job
-    says: Mapping[str, object]
+    result: Mapping[str, object]
 
 
 def _good(mib: int, **more: object) -> dict[str, object]:
@@ -62,7 +62,7 @@ def _bad(error: int, cause: int, **more: object) -> dict[str, object]:
     return {"error": error, "cause": cause, **more}
 
 
-def _both(nodes: str) -> dict[str, object]:
+def _two_nodes(nodes: str) -> dict[str, object]:
     """Return what is expected if threads run on both nodes, a CPU each."""
     return _good(96, nodes=nodes, cpus="1.2.")
 
@@ -74,8 +74,8 @@ CASES = (
     Case("started on node 1, one thread", "4k 96 cpu=1 threads=1", _node(1)),
     Case("node 0 asked for, huge pages", "thp 96 node=0", _node(0)),
     Case("bound to node 1", "4k 96 bind=1", _node(1)),
-    Case("halves bound to a node each", "4k 96 halves", _both("00001111.")),
-    Case("interleaved", "4k 96 interleave", _both("xxxxxxxx.")),
+    Case("halves bound to a node each", "4k 96 halves", _two_nodes("00001111.")),
+    Case("interleaved", "4k 96 interleave", _two_nodes("xxxxxxxx.")),
     Case("hugetlb of node 1", "2m 32 node=1", _good(32, nodes="11111111.")),
     Case(
         "hugetlb of a node without",
@@ -128,7 +128,7 @@ GROUPED = (
 class Populate(Scenario):
     """Memory populated by the kernel and by the library in every state."""
 
-    kept = (("cases", "pool-case"),)
+    observations = (("cases", "pool-case"),)
     visited = "visit"
 
     def lines(self) -> list[str]:
@@ -142,12 +142,12 @@ class Populate(Scenario):
             for name in self.each_round(ARMS, chance):
                 lines.append(arm(name))
                 lines += ["pool_backends"] if name in SERVING else []
-                order = chance.sample(COMPARED, len(COMPARED))
-                lines += _each(TIMED, kind, order)
-            lines += [arm(TOLD), "pool_trace 1"]
-            lines += _each(TRACED, kind, ways)
+                order = chance.sample(TIMED_WAYS, len(TIMED_WAYS))
+                lines += _visit_lines(TIMED, kind, order)
+            lines += [arm(TRACED_MODE), "pool_trace 1"]
+            lines += _visit_lines(TRACED, kind, ways)
             if self.options.break_one_word:
-                lines += _each(TRACED, kind, [CORRUPTED])
+                lines += _visit_lines(TRACED, kind, [CORRUPTED])
             lines += ["pool_trace 0", "state absent"]
         return lines
 
@@ -167,11 +167,15 @@ class Populate(Scenario):
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
         return lines
 
-    def measured(self, outcome: Outcome) -> Iterable[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         for kind in WAYS:
             visits = outcome.of("visit", label=TIMED, kind=kind)
-            by_name = base.grouped(visits, lambda one: f"{one['way']}+{one['arm']}")
-            times = {name: base.values(some, "ns") for name, some in by_name.items()}
+            by_name = base.grouped(
+                visits, lambda event: f"{event['way']}+{event['arm']}"
+            )
+            times = {
+                name: base.values(events, "ns") for name, events in by_name.items()
+            }
             yield Measure(f"populate-{SIZE}m-{kind}", SIZE * MIB, _pairs(), times)
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
@@ -180,23 +184,29 @@ class Populate(Scenario):
             away = kind == "thp" and taken_away(outcome)
             for way in (*ways, *([CORRUPTED] if self.options.break_one_word else [])):
                 of = {"kind": kind, "way": way}.items()
-                some = [one for one in visits if of <= one.event.items()]
-                yield from _of_way(f"{kind} {way}", way, some, away=away)
-        said = base.grouped(outcome.of("pool-case"), lambda one: str(one["name"]))
+                group = [visit for visit in visits if of <= visit.event.items()]
+                yield from _of_way(f"{kind} {way}", way, group, away=away)
+        reports = base.grouped(
+            outcome.of("pool-case"), lambda event: str(event["name"])
+        )
         for case in CASES:
-            yield _of_case(case, said.get(case.name, []))
+            yield _of_case(case, reports.get(case.name, []))
         for case in GROUPED:
-            yield _of_case(case, said.get(case.words.split()[1], []))
+            yield _of_case(case, reports.get(case.words.split()[1], []))
         # a killed process's progress is kept and can be resumed
-        held = outcome.of("pool-held")
-        ok = 0 < held[0]["bytes"] <= 32 * MIB
-        yield base.says("library: what was populated is kept", held, {}, ok=ok)
-        rest = said.get("the rest of the file", [])
-        yield base.says("library: the rest of the file", rest, {"error": 0, "wrong": 0})
+        progress = outcome.of("pool-held")
+        ok = 0 < progress[0]["bytes"] <= 32 * MIB
+        yield base.check_values(
+            "library: what was populated is kept", progress, {}, ok=ok
+        )
+        rest = reports.get("the rest of the file", [])
+        yield base.check_values(
+            "library: the rest of the file", rest, {"error": 0, "wrong": 0}
+        )
         yield state.attached(outcome, "clear")
 
 
-def _each(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
+def _visit_lines(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
     return [f"pool_visit {label} {kind} {SIZE} {way}" for way in ways]
 
 
@@ -204,7 +214,7 @@ def _pairs() -> list[tuple[str, str]]:
     """Return the pairs: kernel or library, module off or on, neither or both."""
     return [
         *((f"{BASE}+{arm}", f"{way}+{arm}") for way in LIBRARY for arm in ARMS),
-        *((f"{way}+off", f"{way}+streaming") for way in COMPARED),
+        *((f"{way}+off", f"{way}+streaming") for way in TIMED_WAYS),
         *((f"{BASE}+absent", f"{way}+streaming") for way in LIBRARY),
     ]
 
@@ -216,30 +226,32 @@ def _of_way(
 
     def expected(visit: state.Visit) -> tuple[state.Expect, state.Expect]:
         """Return that every folio is served, whatever becomes of smaller ones."""
-        clear, alloc = served(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
+        clear, alloc = expect_hits(visit, {FOLIO // PAGE: FOLIOS}, taken_away=away)
         smaller = {"small": visit.fell("clear")["small"]}
         return replace(clear, fell=smaller), alloc
 
     events = [one.event for one in visits]
     most = max((int(one["faults"]) for one in events), default=0)
     ok = most <= NO_FAULTS + (FOLIOS if way == "fallocate" else 0)
-    yield base.says(f"every byte zero, and there ({name})", events, {"wrong": 0}, ok=ok)
+    yield base.check_values(
+        f"every byte zero, and there ({name})", events, {"wrong": 0}, ok=ok
+    )
     yield state.judge(f"counters ({name})", visits, expected)
     if not away:
         traced = [one for one in events if one["label"] == TRACED]
         touched = FOLIOS if way == TOUCH else 0
-        what = f"taken for {'touched' if touched else 'populated'} ({name})"
-        yield base.says(
-            what, traced, {"streaming": FOLIOS - touched, "cached": touched}
+        title = f"taken for {'touched' if touched else 'populated'} ({name})"
+        yield base.check_values(
+            title, traced, {"streaming": FOLIOS - touched, "cached": touched}
         )
 
 
-def _of_case(case: Case, said: list[Event]) -> Check:
+def _of_case(case: Case, reports: list[Event]) -> Check:
     """Check what a call of the library says; it leaves nothing to fault in."""
-    wanted = {**case.says}
-    if said and wanted.get("error") == 0:
-        wanted["faults"] = min(int(said[0]["faults"]), NO_FAULTS)
-    return base.says(f"library: {case.name}", said, wanted)
+    wanted = {**case.result}
+    if reports and wanted.get("error") == 0:
+        wanted["faults"] = min(int(reports[0]["faults"]), NO_FAULTS)
+    return base.check_values(f"library: {case.name}", reports, wanted)
 
 
 SCENARIOS = (

@@ -17,7 +17,7 @@ from lab import state
 from lab.machine import suites
 from lab.machine.arch import X86_64, of_release
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
-from lab.scenario.base import GIB_PAGE, Measure, Scenario, samples, says, values
+from lab.scenario.base import GIB_PAGE, Measure, Scenario, check_values, samples, values
 from lab.state import Expect, Visit
 
 ARMS = ("absent", "off", "clear", "on", "ready", "both")
@@ -26,8 +26,8 @@ HOOKED, UNHOOKED = ("on", *READY), ("absent", "off", "clear")  # what a free mee
 PAIRS = (("absent", "ready"), ("off", "on"), ("clear", "both"))
 THREADS = "bulkmm-2"  # as QEMU does; their waiting is counted as well
 # the kernel's, DPDK's, a file's
-MAPPED = ("madvise", "map-populate")
-ALONE = (*MAPPED, "fallocate")
+ANONYMOUS = ("madvise", "map-populate")
+ALONE = (*ANONYMOUS, "fallocate")
 QEMU = suites.QEMU  # a file's, with what its start takes (x86-64)
 WAYS = (*ALONE, THREADS, QEMU)
 CORRUPTED = "corrupted"
@@ -36,7 +36,7 @@ WIDE = 16  # bytes that a store of path clear writes at most
 FREE_MORE = 60  # instructions
 DEAR = 4  # frees by stock: a ready page on kernels that check themselves
 STRESS_PAGES = 100_000
-SERVED = 50  # of so many pages at least one was ready
+PAGES_PER_HIT = 50  # of so many pages at least one was ready
 VISIT = "prezero-visit"
 TWO_NODES = Hot(nodes=2, shared_out=True)  # with a CPU each
 Work = Mapping[tuple[str, str], list[float]]  # instructions by way and arm
@@ -56,7 +56,7 @@ class Ready(Scenario):
     )
     takes: tuple[str, ...] = ("rounds", "seed", "break_one_word")
     suite: str = "qemu"
-    counted: bool = True
+    icount: bool = True
     countable: bool = True
     hot: Hot = TWO_NODES
     pages: int  # of the pool
@@ -79,7 +79,7 @@ class Ready(Scenario):
         mib = self.page * self.pages // MIB
         return f"prezero_visit {named(self.page).lower()} {mib} {way}"
 
-    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         nbytes = self.page * self.pages
         for key, suffix in ((POPULATE, ""), (FREE, "-free")):
             for way in (way for way in WAYS if outcome.of(VISIT, way=way)):
@@ -93,18 +93,20 @@ class Ready(Scenario):
         if of_release(outcome.of("start")[0]["release"]) is not X86_64:
             ways.remove(QEMU)
         for way in ways:
-            yield says(
+            yield check_values(
                 f"every byte zero ({way})", outcome.of(VISIT, way=way), {"wrong": 0}
             )
         for arm in ARMS:
-            known = self.pages if arm in READY else 0
-            some = outcome.of(VISIT, arm=arm)
-            yield says(f"known pages ({arm})", some, {"known": known, "left": 0})
+            pages = self.pages if arm in READY else 0
+            events = outcome.of(VISIT, arm=arm)
+            yield check_values(
+                f"known pages ({arm})", events, {"known": pages, "left": 0}
+            )
         yield state.judge("counters", visits, self._expected)
         yield state.attached(outcome, "prezero")
         if outcome.counted:
             work, free = (_work(outcome, key) for key in (POPULATE, FREE))
-            most = max(self.most, DEAR * self._least(free, MAPPED[0], "absent"))
+            most = max(self.most, DEAR * self._least(free, ANONYMOUS[0], "absent"))
             for way in ALONE:
                 yield from self._cheap(way, work, most)
             if self.pages > 1:  # of one, what else is allocated hides the cost
@@ -135,14 +137,14 @@ class Ready(Scenario):
     def _started(self, work: Work) -> Check:
         """Check that most of the clearing is gone when QEMU starts."""
         fewer = self._least(work, QEMU, "clear") - self._least(work, QEMU, *READY)
-        page = self._least(work, MAPPED[0], "clear")
+        page = self._least(work, ANONYMOUS[0], "clear")
         detail = f"{fewer:.0f} instructions fewer a page, of {page:.0f}"
         return Check("a start of QEMU", fewer > page / 2, detail)
 
     def _freed(self, work: Work) -> Check:
         """Check what the hooks cost when nothing is known: the pool was used up."""
         costs = []
-        for way in MAPPED:  # each frees in its own way
+        for way in ANONYMOUS:  # each frees in its own way
             off, on = (self._least(work, way, *arms) for arms in (UNHOOKED, HOOKED))
             costs.append((on - off, off))
         more, stock = max(costs)
@@ -156,17 +158,17 @@ class Ready(Scenario):
 
 def _work(outcome: Outcome, key: str) -> Work:
     """Return the instructions of all visits."""
-    found: dict[tuple[str, str], list[float]] = {}
+    instructions: dict[tuple[str, str], list[float]] = {}
     for visit in outcome.of(VISIT):
-        work = found.setdefault((visit["way"], visit["arm"]), [])
+        work = instructions.setdefault((visit["way"], visit["arm"]), [])
         work.append(visit[key] / INSTRUCTION_NS)
-    return found
+    return instructions
 
 
 class Stress(Scenario):
     """prezero-stress: everything at once, until so many pages have been seen."""
 
-    kept = (("churned", "prezero-churned"),)
+    observations = (("churned", "prezero-churned"),)
 
     @property
     def pages(self) -> int:
@@ -185,9 +187,9 @@ class Stress(Scenario):
         churned = outcome.of("prezero-churned")
         pages = sum(int(one.get("folios", 0)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
-        yield says("every page zero", churned, {"wrong": 0})
+        yield check_values("every page zero", churned, {"wrong": 0})
         yield Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns")
-        yield state.meanwhile(outcome, prezero=math.ceil(pages / SERVED))
+        yield state.meanwhile(outcome, prezero=math.ceil(pages / PAGES_PER_HIT))
 
 
 GROWN = 512  # pages
@@ -200,11 +202,11 @@ class Grow(Scenario):
     def lines(self) -> list[str]:
         jobs = self.each_round(tuple(JOBS.values()))
         grown = [f"pool_grow {GROWN} {many}" for many in jobs]
-        ended = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
+        interruptions = [f"pool_ended {signal} {GROWN}" for signal in ("TERM", "KILL")]
         limit = "must_write /sys/kernel/mm/$KINDS/nr_overcommit_hugepages $KEPT"
-        return [limit, *grown, *ended]
+        return [limit, *grown, *interruptions]
 
-    def measured(self, outcome: Outcome) -> Iterator[Measure]:
+    def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         times = {
             arm: values(outcome.of("pool-grown", jobs=jobs), "ns")
             for arm, jobs in JOBS.items()
@@ -302,7 +304,7 @@ SCENARIOS = (
         hot=TWO_NODES,
         takes=("seconds",),
         full=("--seconds 3600",),
-        counted=True,
+        icount=True,
         seconds=900,
         suite="command",
         x86_only="the Python in the guest is",

@@ -45,17 +45,17 @@ class Suite(Scenario):
     path: str = "suites"
     x86_only: str = "the suites are built"
 
-    every: ClassVar[tuple[str, ...]] = ()  # part that there is
-    kept = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
+    every_part: ClassVar[tuple[str, ...]] = ()  # part that there is
+    observations = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
 
     @property
     def parts(self) -> tuple[str, ...]:
-        chosen = self.options.parts
-        return tuple(one for one in self.every if not chosen or one in chosen)
+        wanted = self.options.parts
+        return tuple(part for part in self.every_part if not wanted or part in wanted)
 
     @property
-    def known(self) -> Mapping[str, tuple[object, ...]]:
-        return {"parts": self.every}
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
+        return {"parts": self.every_part}
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         return {
@@ -68,17 +68,17 @@ class Suite(Scenario):
 class Coexist(Suite):
     """Other users of the hooked functions."""
 
-    every = (*USERS, "everywhere", "knob", KEXEC)
+    every_part = (*USERS, "everywhere", "knob", KEXEC)
 
     def lines(self) -> list[str]:
         return [f"coexist {' '.join(self.parts)}"]
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        done = [str(event["name"]) for event in outcome.of("step")]
+        steps = [str(event["name"]) for event in outcome.of("step")]
         if KEXEC in self.parts and len(outcome.of("start")) > 1:
-            done.append(KEXEC)  # kexec replaced the kernel that began it
-        ok = tuple(done) == self.parts
-        yield Check("every part was run", ok, ", ".join(done))
+            steps.append(KEXEC)  # kexec replaced the kernel that began it
+        ok = tuple(steps) == self.parts
+        yield Check("every part was run", ok, ", ".join(steps))
 
 
 class Mm(Suite):
@@ -86,7 +86,7 @@ class Mm(Suite):
 
     # categories of run_vmtests.sh; others need modules or options that stock kernels
     # lack
-    every = (
+    every_part = (
         *("hugetlb", "mmap", "gup_test", "userfaultfd", "compaction", "mlock"),
         *("process_mrelease", "mremap", "hugevm", "madv_guard", "madv_populate"),
         *("process_madv", "vma_merge", "memfd_secret", "ksm", "pkey", "soft_dirty"),
@@ -107,30 +107,33 @@ class Mm(Suite):
             yield Check(f"{event['name']} does not build", ok=True, detail="skipped")
         attempts = _verdicts(outcome)
         for name, arms in attempts.items():
-            yield _same(name, arms)
+            yield _check_test(name, arms)
         yield self._whole(outcome)
         first = [arms.get(STATES[0], []) for arms in attempts.values()]
-        passed = sum(any(one.startswith("pass") for one in some) for some in first)
+        passed = sum(
+            any(verdict.startswith("pass") for verdict in verdicts)
+            for verdicts in first
+        )
         yield Check("tests passed", passed > 0, f"{passed} of {len(attempts)}")
         hits: Counter[str] = Counter()
-        for one in state.unloaded(outcome):
-            hits[f"{one['path']}, {one['arm']}"] += one["hits"]
-        listed = ", ".join(f"{path}: {many}" for path, many in hits.items())
+        for counters in state.unloaded(outcome):
+            hits[f"{counters['path']}, {counters['arm']}"] += counters["hits"]
+        detail = ", ".join(f"{path}: {many}" for path, many in hits.items())
         used = all(hits[f"clear, {arm}"] for arm in STATES[1:])
-        yield Check("huge pages were served meanwhile", used, listed)
+        yield Check("huge pages were served meanwhile", used, detail)
 
     def _whole(self, outcome: Outcome) -> Check:
         """Check that each category was run, and that a test of each that has one."""
-        ran = outcome.of("mm-ran")
+        runs = outcome.of("mm-ran")
         wanted = {(arm, part) for arm in STATES for part in self.parts}
         tested = {e["category"] for e in outcome.of("mm")}
         # an older kernel's runner has fewer
-        lacks = {e["category"] for e in ran if not e["tests"]}
+        lacks = {e["category"] for e in runs if not e["tests"]}
         idle = {*self.parts} - tested - lacks
-        seen = {(e["arm"], e["category"]) for e in ran}
-        detail = f"{len(seen)} runs; not of this kernel: {sorted(lacks)}"
+        pairs = {(e["arm"], e["category"]) for e in runs}
+        detail = f"{len(pairs)} runs; not of this kernel: {sorted(lacks)}"
         detail += f"; no test ran: {sorted(idle)}" if idle else ""
-        return Check("every category was run", seen == wanted and not idle, detail)
+        return Check("every category was run", pairs == wanted and not idle, detail)
 
 
 class Odd(Suite):
@@ -138,36 +141,36 @@ class Odd(Suite):
 
     def lines(self) -> list[str]:
         broken = f"BROKEN={'1' if self.options.break_one_word else ''}"
-        found = [
+        commands = [
             f"odd layout-{number} {' '.join(words)}"
             for number, words in enumerate(self.layouts)
         ]
-        return ["modules bulkmm_lab", broken, "odd_begin", *found]
+        return ["modules bulkmm_lab", broken, "odd_begin", *commands]
 
     @property
     def layouts(self) -> list[list[str]]:
         """Return the namespaces of each layout: mode, map, alignment, bytes."""
         chance = self.chance
 
-        def one() -> str:
+        def namespace() -> str:
             kind = chance.choice(KINDS)
             return ",".join((*kind, f"{chance.randint(SMALLEST, LARGEST) * STEP}"))
 
         return [
-            [one() for _ in range(chance.randint(3, MOST))]
+            [namespace() for _ in range(chance.randint(3, MOST))]
             for _ in range(self.options.rounds)
         ]
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
-        found = outcome.of("compare")
-        yield from map(memmap.compared, found)
+        comparisons = outcome.of("compare")
+        yield from map(memmap.compared, comparisons)
         many = [*map(len, self.layouts)]
         flips = len(outcome.of("compare", label="flipped"))
         planned = 0 if self.options.break_one_word else len(many)
-        whole = (len(found) - flips, flips) == (sum(many), planned)
-        seen = f"{len(found) - flips} of {sum(many)}, {flips} flips seen"
-        yield Check("every namespace was compared", whole, seen)
-        binds = sum(one**2 for one in many)
+        whole = (len(comparisons) - flips, flips) == (sum(many), planned)
+        detail = f"{len(comparisons) - flips} of {sum(many)}, {flips} flips seen"
+        yield Check("every namespace was compared", whole, detail)
+        binds = sum(length**2 for length in many)
         hits = state.served(outcome)["memmap"]
         yield Check("served in ranges", hits == binds, f"{hits} of {binds}")
         yield state.attached(outcome, "memmap")
@@ -184,16 +187,18 @@ class Stress(Suite):
 
     def judged(self, outcome: Outcome) -> Iterable[Check]:
         """Check that each path was used while it was switched, and what users saw."""
-        said = {event["process"]: event for event in outcome.of("soaked")}
+        reports = {event["process"]: event for event in outcome.of("soaked")}
         loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
         yield state.meanwhile(outcome, memmap=1, clear=1, copy=1, vmap=1)
         detail = f"{loads} loads, {turns} turns"
         yield Check("loaded more than once", loads > 1, detail)
-        ended = said["stress-ng"]
-        yield base.says("stress-ng verifies all that it stored", [ended], {"code": 0})
-        for one, name, many, bad in self.users:
-            ok = said[one][many] > 0
-            yield base.says(name, [said[one]], {bad: 0}, ok=ok)
+        stress_ng = reports["stress-ng"]
+        yield base.check_values(
+            "stress-ng verifies all that it stored", [stress_ng], {"code": 0}
+        )
+        for user, name, many, bad in self.users:
+            ok = reports[user][many] > 0
+            yield base.check_values(name, [reports[user]], {bad: 0}, ok=ok)
 
 
 Attempts = dict[str, list[str]]  # outcomes of a test by state
@@ -201,18 +206,20 @@ Attempts = dict[str, list[str]]  # outcomes of a test by state
 
 def _verdicts(outcome: Outcome) -> dict[str, Attempts]:
     """Return the outcomes of each kernel test, by category and name."""
-    found: dict[str, Attempts] = {}
+    attempts: dict[str, Attempts] = {}
     for event in outcome.of("mm"):
-        said = str(event["verdict"])
+        verdict = str(event["verdict"])
         numbers = [f"{event[key]} {key}" for key in ("passed", "failed", "skipped")]
-        if said != LATE:  # a late test's numbers depend on the host
-            said = ", ".join([said, *(n for n in numbers if not n.startswith("0 "))])
-        arms = found.setdefault(f"{event['category']}: {event['name']}", {})
-        arms.setdefault(event["arm"], []).append(said)
-    return found
+        if verdict != LATE:  # a late test's numbers depend on the host
+            verdict = ", ".join(
+                [verdict, *(n for n in numbers if not n.startswith("0 "))]
+            )
+        arms = attempts.setdefault(f"{event['category']}: {event['name']}", {})
+        arms.setdefault(event["arm"], []).append(verdict)
+    return attempts
 
 
-def _same(test: str, arms: Attempts) -> Check:
+def _check_test(test: str, arms: Attempts) -> Check:
     """Check that a test ends in every state as without the module.
 
     Any outcome seen without the module is accepted with it.
@@ -220,12 +227,12 @@ def _same(test: str, arms: Attempts) -> Check:
     without = {*arms.get(STATES[0], [])}
     first = {arms[arm][0] if arms.get(arm) else "none" for arm in STATES}
     if len(first) == 1:
-        listed = first.pop()
-        return Check(test, listed != "none", listed)
-    ways = {one for arm in STATES for one in arms.get(arm, ["none"])}
+        detail = first.pop()
+        return Check(test, detail != "none", detail)
+    ways = {way for arm in STATES for way in arms.get(arm, ["none"])}
     flaky = len(without) > 1 and ways <= without
-    listed = "; ".join(f"{arm}: {' | '.join(arms.get(arm, ()))}" for arm in STATES)
-    return Check(test, flaky, listed + ("; flaky by itself" if flaky else ""))
+    detail = "; ".join(f"{arm}: {' | '.join(arms.get(arm, ()))}" for arm in STATES)
+    return Check(test, flaky, detail + ("; flaky by itself" if flaky else ""))
 
 
 SCENARIOS = (
@@ -267,7 +274,7 @@ SCENARIOS = (
         full=("--seconds 20",),
         debug={"patched": (TOUCHED,)},
         seconds=2400,
-        counted=True,  # tests have time limits
+        icount=True,  # tests have time limits
         suite="mm",
         lacking_debug=base.LACKING,
     ),

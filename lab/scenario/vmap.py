@@ -21,7 +21,7 @@ from lab.scenario import base
 from lab.scenario.base import Event, Scenario
 from lab.state import Expect, Visit
 
-MAPPED = (
+CHECK = (
     "random page arrays against a model: every entry's size and bits, the page behind "
     "every address, data both ways, nothing left; a wrong page must be seen"
 )
@@ -60,13 +60,13 @@ class Entry:
     name: str
     pages: int  # of each call
     calls: int = 8
-    served: int = 8  # the fewest calls that the path must have served; 0: falls back
+    least_hits: int = 8  # fewest calls that the path must have served; 0: falls back
 
     def expect(self, visit: Visit) -> Expect:
         """Return what is expected of its calls: served where the path is on."""
         on = visit.arm in SERVING
-        most = sys.maxsize if self.served else self.calls - 1
-        return Expect("vmap", visit.arm, self.served * on, most * on, None)
+        most = sys.maxsize if self.least_hits else self.calls - 1
+        return Expect("vmap", visit.arm, self.least_hits * on, most * on, None)
 
 
 ENTRIES = (
@@ -77,13 +77,13 @@ ENTRIES = (
     Entry("vmalloc", 256),
     Entry("vmalloc_huge", 256),
     Entry("ioremap", 256),
-    Entry("percpu", 8, calls=256, served=1),  # more than any chunk can hold
+    Entry("percpu", 8, calls=256, least_hits=1),  # more than any chunk can hold
     # the trampoline returns: too short, or in PMD mappings, which the kernel writes
-    Entry("vmap", 1, served=0),
-    Entry("vmap", 63, served=0),
-    Entry("vm_map_ram", 16, served=0),
-    Entry("ioremap", 63, served=0),
-    Entry("vmalloc_huge", 1024, served=0),
+    Entry("vmap", 1, least_hits=0),
+    Entry("vmap", 63, least_hits=0),
+    Entry("vm_map_ram", 16, least_hits=0),
+    Entry("ioremap", 63, least_hits=0),
+    Entry("vmalloc_huge", 1024, least_hits=0),
 )
 
 
@@ -93,12 +93,12 @@ class Vmap(Scenario):
 
     family: str = "vmap"
     path: str = "vmap"
-    check: str = MAPPED
+    check: str = CHECK
     seconds: int = 60
     memory: int = 1024
     cmdline: str = f"memmap=16M${PHYSICAL >> 20}M"
 
-    kept = (
+    observations = (
         ("checked", "checked"),
         ("soaked", "soaked"),
         ("counters", state.unloaded),
@@ -109,11 +109,11 @@ class Vmap(Scenario):
         return self.options.arms or ARMS
 
     def lines(self) -> list[str]:
-        lines = self.mapped(self.chance)
+        lines = self.mapping_lines(self.chance)
         last = ["state absent", "must rmmod bulkmm_vmaptest"]
         return ["modules bulkmm_vmaptest", *lines, *last]
 
-    def mapped(self, chance: random.Random) -> list[str]:
+    def mapping_lines(self, chance: random.Random) -> list[str]:
         """Return the lines of what is mapped."""
         raise NotImplementedError
 
@@ -146,10 +146,10 @@ class Checked(Vmap):
     @property
     def arrays(self) -> int:
         """Return the number of random arrays, in all states that serve."""
-        given = self.options.arrays
-        return self.usual_arrays if given is None else int(given)
+        count = self.options.arrays
+        return self.usual_arrays if count is None else int(count)
 
-    def mapped(self, chance: random.Random) -> list[str]:
+    def mapping_lines(self, chance: random.Random) -> list[str]:
         lines = []
         serving = [arm for arm in self.arms if arm in SERVING]
         for arm in chance.sample(self.arms, len(self.arms)):
@@ -181,7 +181,7 @@ class Checked(Vmap):
         entries = {(entry.name, entry.pages): entry for entry in ENTRIES}
         for visit in state.visits(outcome, "entry"):
             entry = entries[visit.event["name"], visit.event["pages"]]
-            end = "is served" if entry.served else "falls back"
+            end = "is served" if entry.least_hits else "falls back"
             name = f"{entry.name}() of {entry.pages} pages {end} ({visit.arm})"
             yield state.judge(name, [visit], entry.expect)
 
@@ -189,10 +189,10 @@ class Checked(Vmap):
         return {**super().facts(outcome), "arrays": self.arrays}
 
 
-class Refused(Vmap):
+class Faults(Vmap):
     """Page tables that are refused, bad requests, and mapping while modes change."""
 
-    def mapped(self, chance: random.Random) -> list[str]:
+    def mapping_lines(self, chance: random.Random) -> list[str]:
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
             lines += [self.state(arm), "ktap starve"]
@@ -212,12 +212,12 @@ class Refused(Vmap):
         the guest alone judges block mode.
         """
         yield from super().judged(outcome)
-        said: dict[tuple[str, str], dict[str, str]] = {}
+        details: dict[tuple[str, str], dict[str, str]] = {}
         for event, _, name, detail in _ktap(outcome):
             of, arm = event["of"], event["arm"]
             if of == "bad" or (of == "starve" and arm != "block"):
-                said.setdefault((of, name), {})[arm] = detail
-        for (_, name), arms in said.items():
+                details.setdefault((of, name), {})[arm] = detail
+        for (_, name), arms in details.items():
             yield base.alike(f"as the original: {name}", arms, self.arms[0])
         yield from warnings(outcome, self.arms[0])
         yield state.meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
@@ -226,7 +226,7 @@ class Refused(Vmap):
 class Upstream(Vmap):
     """The running kernel's own lib/test_vmalloc.c."""
 
-    def mapped(self, chance: random.Random) -> list[str]:
+    def mapping_lines(self, chance: random.Random) -> list[str]:
         options = f"run_test_mask={0xFFFF} test_loop_count={self.options.loops}"
         lines = []
         for arm in chance.sample(self.arms, len(self.arms)):
@@ -237,18 +237,20 @@ class Upstream(Vmap):
         """Check that the tests end in every mode as without the module, too."""
         yield from super().judged(outcome)
         yield from warnings(outcome, self.arms[0])
-        said: dict[str, dict[str, list[str]]] = {}
+        results: dict[str, dict[str, list[str]]] = {}
         for event in outcome.of("upstream"):
-            if found := SUMMARY.search(event["line"]):
-                name, *verdict = found.groups("0")
-                some = said.setdefault(name, {}).setdefault(event["arm"], [])
-                some.append("/".join(verdict))
+            if match := SUMMARY.search(event["line"]):
+                name, *verdict = match.groups("0")
+                attempts = results.setdefault(name, {}).setdefault(event["arm"], [])
+                attempts.append("/".join(verdict))
             else:
                 name = f"a result that is understood ({event['arm']})"
                 yield Check(name, ok=False, detail=event["line"])
-        for name, arms in said.items():
+        for name, arms in results.items():
             failed = any(
-                one.split("/")[1] != "0" for some in arms.values() for one in some
+                attempt.split("/")[1] != "0"
+                for attempts in arms.values()
+                for attempt in attempts
             )
             ok = (not failed or name == MAY_FAIL) and {*arms} == {*self.arms}
             yield base.alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
@@ -261,13 +263,15 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
         label, arm = event["label"], event["arm"]
         labels.add(label)
         if label == "planted":
-            yield base.says(
+            yield base.check_values(
                 f"a wrong page is seen ({arm})", [event], {"wrong": PLANTED}
             )
             continue
         small = label != "random" or arm == "block" or not event["large"]
         name = f"arrays mapped as the model says ({label} {arm})"
-        yield base.says(name, [event], {"wrong": 0}, ok=small and event["arrays"] > 0)
+        yield base.check_values(
+            name, [event], {"wrong": 0}, ok=small and event["arrays"] > 0
+        )
     if planted and "random" in labels and "planted" not in labels:
         yield Check("a wrong page is seen", ok=False, detail="none planted")
 
@@ -275,18 +279,18 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
 def _soaked(outcome: Outcome) -> Iterator[Event]:
     """Yield what each process of a soak reported, in all."""
     pieces = base.grouped(outcome.of("soaked"), lambda e: f"soak-{e['process']}")
-    for label, some in pieces.items():
+    for label, events in pieces.items():
         keys = ("arrays", "pages", "small", "large", "wrong")
-        sums = {key: sum(int(e[key]) for e in some) for key in keys}
-        first = next((e["first"] for e in some if int(e["wrong"])), "none")
+        sums = {key: sum(int(e[key]) for e in events) for key in keys}
+        first = next((e["first"] for e in events if int(e["wrong"])), "none")
         yield {"label": label, "arm": "toggled", **sums, "first": first}
 
 
 def _ktap(outcome: Outcome) -> Iterable[tuple[Event, bool, str, str]]:
     """Yield event, verdict, name and detail of each KTAP line."""
     for event in outcome.of("ktap"):
-        if said := LINE.fullmatch(event["line"].strip()):
-            yield event, said[1] == "ok", said["name"], said["detail"] or ""
+        if match := LINE.fullmatch(event["line"].strip()):
+            yield event, match[1] == "ok", match["name"], match["detail"] or ""
 
 
 def verdicts(outcome: Outcome) -> Iterator[Check]:
@@ -303,12 +307,12 @@ def verdicts(outcome: Outcome) -> Iterator[Check]:
 
 def warnings(outcome: Outcome, first: str) -> Iterator[Check]:
     """Check that the kernel's warnings in every mode are those without the module."""
-    seen: dict[str, dict[str, list[str]]] = {}
-    for what, arm, places in klog.warnings(outcome.log):
-        seen.setdefault(what, {})[arm] = places
-    for what, arms in seen.items():
-        ok = bool(arms.get(first)) is (what not in SILENT)
-        yield base.alike(f"warnings ({what})", arms, first, ok=ok)
+    by_kind: dict[str, dict[str, list[str]]] = {}
+    for kind, arm, places in klog.warnings(outcome.log):
+        by_kind.setdefault(kind, {})[arm] = places
+    for kind, arms in by_kind.items():
+        ok = bool(arms.get(first)) is (kind not in SILENT)
+        yield base.alike(f"warnings ({kind})", arms, first, ok=ok)
 
 
 def _on_both(*runs: str) -> dict[str, tuple[str, ...]]:
@@ -328,11 +332,11 @@ SCENARIOS = (
         },
         seconds=240,
     ),
-    Refused(
+    Faults(
         "vmap-faults",
         "each page table refused in turn, bad requests, and two processes that map "
         "while modes and the module come and go",
-        check="the original's answer, warning and state each time; " + MAPPED,
+        check="the original's answer, warning and state each time; " + CHECK,
         takes=("arms", "seed", "seconds"),
         debug=_on_both("--seconds 30"),
         warns=True,
