@@ -73,7 +73,7 @@ def device_size(text: str) -> int:
     return nbytes
 
 
-def backend(text: str) -> str:
+def parse_backend(text: str) -> str:
     """Return the name of a backend; the guest's module knows which there are."""
     if not BACKEND.fullmatch(text):
         raise UsageError(f"bad backend name {text}")
@@ -81,7 +81,7 @@ def backend(text: str) -> str:
 
 
 def _take(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    reads = {**options.TYPES, "SIZE": device_size, "BACKEND": backend}
+    reads = {**options.TYPES, "SIZE": device_size, "BACKEND": parse_backend}
     return [
         one
         for title, table in TABLES.items()
@@ -94,7 +94,7 @@ FLAGS = {one.dest: one.option_strings[-1] for one in _take(_parser)}
 USUAL = vars(_parser.parse_args([]))  # values where a scenario has no other
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options; those that are not given are not parsed."""
     for action in _take(parser):
         action.help = str(action.help) % vars(action)

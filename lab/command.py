@@ -38,7 +38,7 @@ lab: : ACTION
     Run the module on stock Debian kernels in virtual machines, and check all that it
     writes. What is booted and built is in a cache. All but list needs root.
 
-lab list: lab.commands.listing:show
+lab list: lab.commands.listing:list_scenarios
     list the scenarios
     example: --family clear --kernel 7.3 latency
     List the scenarios: what each measures and checks, and what guest it needs. Each
@@ -108,5 +108,5 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     options.take(parser.add_argument_group("machine"), MACHINE)
-    choices.add(parser)
+    choices.add_options(parser)
     parser.set_defaults(module_defines=[], kernel="", cpu="", append="")

@@ -11,7 +11,7 @@ from lab.machine import arch, kernels, kinds
 from lab.scenario import SCENARIOS, Scenario
 
 
-def show(args: argparse.Namespace) -> int:
+def list_scenarios(args: argparse.Namespace) -> int:
     """Print a description of each scenario."""
     if args.kernel:
         machine = arch.find(args.arch or arch.X86_64.name)
