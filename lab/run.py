@@ -51,7 +51,7 @@ class Request:
     """What is run, where and how."""
 
     scenario: Scenario  # with its options
-    kernel: str = ""  # "": the first series of the architecture; see named
+    kernel: str = ""  # "": the first series of the architecture; see kernel_name
     arch: Arch = X86_64
     accel: str = "auto"
     cpu: str = ""  # "": the architecture's default
