@@ -95,11 +95,11 @@ class Archive:
 
         That is the newest of each series, those with headers before others.
         """
-        said = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
-        found = offers(set(said.split()))
-        if not found:
+        output = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
+        available = offers(set(output.split()))
+        if not available:
             raise BulkmmError("the archive offers no kernel of the supported range")
-        return found
+        return available
 
     def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:
         """Fetch packages and delete them when the block exits."""
@@ -108,13 +108,13 @@ class Archive:
     @contextmanager
     def installed(self, offer: Offer) -> Iterator[None]:
         """Unpack a kernel's headers in the root while the block runs."""
-        kept = [place for place in self._places(offer) if not place.exists()]
+        new_places = [place for place in self._places(offer) if not place.exists()]
         try:
             with self.fetched(offer.headers) as debs:
                 kernels.unpack(self.root, debs)
             yield
         finally:
-            for place in kept:
+            for place in new_places:
                 shutil.rmtree(place, ignore_errors=True)
 
     def _places(self, offer: Offer) -> list[Path]:
@@ -124,36 +124,43 @@ class Archive:
         return [self.root.path / "usr" / place for place in places]
 
 
-def offers(known: set[str]) -> list[Offer]:
+def offers(packages: set[str]) -> list[Offer]:
     """Return the kernels among the names of all packages (Archive.offers())."""
     table = needs.read(X86_64.name)
-    found: dict[tuple[str, str], Offer] = {}
-    for name in sorted(known):
-        named = IMAGE.fullmatch(name)
-        if not named or not table.supports(named["version"]):
+    available: dict[tuple[str, str], Offer] = {}
+    for name in sorted(packages):
+        match = IMAGE.fullmatch(name)
+        if not match or not table.supports(match["version"]):
             continue
-        version, flavour = named["version"], named["flavour"]
+        version, flavour = match["version"], match["flavour"]
         release = f"{version}-{flavour}{X86_64.debian}"
         image = f"linux-binary-{release}"
-        if image not in known:
+        if image not in packages:
             image = f"linux-image-{release}"
         # 6.12-amd64 is a metapackage, but experimental's 7.3-amd64 is a split kernel
         if version.count(".") > 1 or image.startswith("linux-binary-"):
-            headers = kernels.header_packages(known, release, version)
-            complete = headers if known.issuperset(headers) else ()
-            found[version, flavour] = Offer(version, flavour, image, complete)
-    return _ranked(list(found.values()))
+            headers = kernels.header_packages(packages, release, version)
+            complete = headers if packages.issuperset(headers) else ()
+            available[version, flavour] = Offer(version, flavour, image, complete)
+    return _ranked(list(available.values()))
 
 
-def _ranked(found: list[Offer]) -> list[Offer]:
+def _ranked(available: list[Offer]) -> list[Offer]:
     """Return the newest of each series, then the rest, those with headers first."""
-    newest = sorted(found, key=lambda one: kernels.age(one.release), reverse=True)
-    newest.sort(key=lambda one: not one.headers)
+    newest = sorted(
+        available, key=lambda offer: kernels.age(offer.release), reverse=True
+    )
+    newest.sort(key=lambda offer: not offer.headers)
 
-    def rank(one: Offer) -> tuple[bool, int, list[int], int]:
-        same = dict.fromkeys(x.version for x in newest if x.series == one.series)
-        place = [*same].index(one.version)
-        series = [-number for number in one.series]
-        return place > 0 and not one.headers, place, series, FLAVOURS.index(one.flavour)
+    def rank(offer: Offer) -> tuple[bool, int, list[int], int]:
+        versions = dict.fromkeys(x.version for x in newest if x.series == offer.series)
+        place = [*versions].index(offer.version)
+        series = [-number for number in offer.series]
+        return (
+            place > 0 and not offer.headers,
+            place,
+            series,
+            FLAVOURS.index(offer.flavour),
+        )
 
-    return sorted(found, key=rank)
+    return sorted(available, key=rank)

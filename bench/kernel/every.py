@@ -66,38 +66,38 @@ def every(args: argparse.Namespace) -> int:
     need_places(args)
     if args.count is not None and args.count < 1:
         raise UsageError(f"--count {args.count}: give 1 or more")
-    chosen = pattern(args.only)
+    selection = pattern(args.only)
     need_sources()
     run.need_root()
     progress = Progress()
     with ExitStack() as stack:
         with locked(progress) as cache:
-            held = Archive(root.ensure(cache, progress))
-            held.update(progress)
-            found = [one for one in held.offers() if chosen.search(one.release)]
+            archive = Archive(root.ensure(cache, progress))
+            archive.update(progress)
+            offers = [one for one in archive.offers() if selection.search(one.release)]
             stack.enter_context(used(cache))  # until the last was looked at
-        return _every(args, held, found, progress)
+        return _check_kernels(args, archive, offers, progress)
 
 
-def _every(
-    args: argparse.Namespace, held: Archive, found: list[Offer], progress: Progress
+def _check_kernels(
+    args: argparse.Namespace, archive: Archive, offers: list[Offer], progress: Progress
 ) -> int:
-    looked_at = found[: args.count]
+    looked_at = offers[: args.count]
     if args.list:
-        for one in looked_at:
-            print(one.release, "" if one.headers else "(no headers)")
+        for offer in looked_at:
+            print(offer.release, "" if offer.headers else "(no headers)")
         return Exit.OK
     rows = []
-    with scratch("bulkmm-kernels-") as made:
-        to = args.json_dir or made
-        for number, one in enumerate(looked_at, 1):
-            progress.note(f"kernel {number} of {len(looked_at)}: {one.release}")
-            row = kept(one, to) if args.resume else None
-            rows.append(row or look_at(held, one, to, progress))
+    with scratch("bulkmm-kernels-") as scratch_dir:
+        to = args.json_dir or scratch_dir
+        for number, offer in enumerate(looked_at, 1):
+            progress.note(f"kernel {number} of {len(looked_at)}: {offer.release}")
+            row = read_row(offer, to) if args.resume else None
+            rows.append(row or look_at(archive, offer, to, progress))
             if args.output:  # keeps partial results if interrupted
-                page.write(args.output, markdown(rows, len(found)))
+                page.write(args.output, markdown(rows, len(offers)))
     Sheet(HEADINGS, [row.cells() for row in rows]).print()
-    print(summary(rows, len(found)))
+    print(summary(rows, len(offers)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
 
@@ -109,12 +109,12 @@ def key() -> str:
     return content_key([*build.sources(), *native, *python])
 
 
-def kept(offer: Offer, to: Path) -> Row | None:
+def read_row(offer: Offer, to: Path) -> Row | None:
     """Return the row of an earlier run, if the sources are the same."""
-    held = files.read_json(to / f"{offer.release}.json")
-    if held.get("key") != key():
+    record = files.read_json(to / f"{offer.release}.json")
+    if record.get("key") != key():
         return None
-    row = Row(**held)
+    row = Row(**record)
     return row if row.ok else None
 
 
@@ -147,20 +147,22 @@ def _line(error: BulkmmError) -> str:
 
 def _prototypes(row: Row, image: Path) -> None:
     _, types = process.read(image)
-    known, series = needs.read(X86_64.name), needs.series(row.release)
-    said, names = [], 0
-    for path in known.paths:
-        against = types.against(path, known.prototypes)
-        without, _ = types.compared(path.optional, known.prototypes)
+    path_table, series = needs.read(X86_64.name), needs.series(row.release)
+    findings, names = [], 0
+    for path in path_table.paths:
+        against = types.against(path, path_table.prototypes)
+        without, _ = types.compared(path.optional, path_table.prototypes)
         names += len(path.hooks) + len(path.calls)
         if against and not needs.at_least(series, SINCE.get(path.name, series)):
-            said.append(f"without {path.name}")
+            findings.append(f"without {path.name}")
             continue
         row.ok &= not against
-        said += [*against, *(f"without {name}" for name in without)]
-    row.prototypes = "; ".join(said) or f"all {names}"
-    written = {one: " or ".join(types.prototypes(one)) for one in known.prototypes}
-    row.types = {**process.layout(types), **written}
+        findings += [*against, *(f"without {name}" for name in without)]
+    row.prototypes = "; ".join(findings) or f"all {names}"
+    prototypes = {
+        one: " or ".join(types.prototypes(one)) for one in path_table.prototypes
+    }
+    row.types = {**process.layout(types), **prototypes}
 
 
 def _module(
@@ -190,11 +192,11 @@ def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None
                 row.paths[name] = f"FAILED: {_line(error)}"
                 continue
             row.cpu = facts.cpu_name(document)
-            row.paths[name] = _said(name, document)
+            row.paths[name] = _format_cell(name, document)
             row.ok &= not document.failed
 
 
-def _said(name: str, document: Document) -> str:
+def _format_cell(name: str, document: Document) -> str:
     if wrong := ", ".join(check.name for check in document.failed):
         return f"FAILED: differs: {wrong}"
     if not any(one.variant in measure.PICKED[name] for one in document.results):
@@ -215,14 +217,14 @@ def markdown(rows: Iterable[Row], offered: int) -> list[str]:
     rows = sorted(rows, key=lambda row: age(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
     lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
-    said = [f"CPU: {cpus}.", summary(rows, offered)]
-    return [*said, "", *lines, *_updates(rows), ""]
+    intro = [f"CPU: {cpus}.", summary(rows, offered)]
+    return [*intro, "", *lines, *_updates(rows), ""]
 
 
 def _updates(rows: Iterable[Row]) -> list[str]:
     """Return what each release has other than the one before it, line by line."""
     before: dict[tuple[str, ...], Row] = {}
-    said, same = [], 0
+    changes, unchanged = [], 0
     for row in rows:
         line = needs.series(row.release), *re.findall("-(?:cloud|rt)-", row.release)
         if row.types and (old := before.get(line)):
@@ -231,19 +233,19 @@ def _updates(rows: Iterable[Row]) -> list[str]:
                 for name, value in row.types.items()
                 if old.types.get(name) != value
             ]
-            same += not differ
-            whose = f"- `{old.release}`, `{row.release}`"
-            said += [f"{whose}: {'; '.join(differ)}"] if differ else []
+            unchanged += not differ
+            releases = f"- `{old.release}`, `{row.release}`"
+            changes += [f"{releases}: {'; '.join(differ)}"] if differ else []
         if row.types:
             before[line] = row
-    return [*said, f"- pairs that do not differ: {same}"]
+    return [*changes, f"- pairs that do not differ: {unchanged}"]
 
 
 def summary(rows: Iterable[Row], offered: int) -> str:
     """Return how many passed."""
     rows = list(rows)
-    built = sum(row.module == "built" for row in rows)
+    with_module = sum(row.module == "built" for row in rows)
     return (
         f"Kernels: {len(rows)} of {offered} offered; with the module: "
-        f"{built}; without a finding: {sum(row.ok for row in rows)}."
+        f"{with_module}; without a finding: {sum(row.ok for row in rows)}."
     )

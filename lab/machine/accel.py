@@ -24,13 +24,13 @@ def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
     """Return "kvm" or "tcg" for the user's choice."""
     if wish == "tcg":
         return "tcg"
-    asked = wish == "kvm"
+    required = wish == "kvm"
     problem = f"the guest is {kernel.arch.name}, the host x86_64"
     if kernel.arch is X86_64:
-        problem = _problem(kernel, base, progress, again=asked)
+        problem = _problem(kernel, base, progress, again=required)
     if not problem:
         return "kvm"
-    if asked:
+    if required:
         raise BulkmmError(f"KVM cannot be used here: {problem}")
     progress.note(f"accelerator: TCG, because KVM cannot be used here: {problem}")
     return "tcg"
@@ -45,9 +45,9 @@ def _problem(kernel: Kernel, base: Path, progress: Progress, *, again: bool) -> 
         return "no /dev/kvm"
     memory = kernel.root.var / "kvm.json"
     boot = BOOT_ID.read_text(encoding="ascii").strip()
-    known = files.read_json(memory)
-    if known.get("boot") == boot and not (again and known["problem"]):
-        return str(known["problem"])
+    record = files.read_json(memory)
+    if record.get("boot") == boot and not (again and record["problem"]):
+        return str(record["problem"])
     with progress.step("trying a guest under KVM"):
         problem = _probe(kernel, base)
     text = json.dumps({"boot": boot, "problem": problem})

@@ -34,13 +34,13 @@ def check_defines(defines: list[str]) -> list[str]:
 
 def sources() -> list[Path]:
     """Return the files that the module and the guest's own are built from."""
-    found = []
+    files = []
     for top in ("module", "core", "lab/guest/module"):
         for file in (PROJECT / top).rglob("*"):
-            made = file.name.endswith(".mod.c")  # made by a build in the tree
-            if not made and (file.suffix in SOURCE or file.name == "Kbuild"):
-                found.append(file)
-    return found
+            is_generated = file.name.endswith(".mod.c")  # made by a build in the tree
+            if not is_generated and (file.suffix in SOURCE or file.name == "Kbuild"):
+                files.append(file)
+    return files
 
 
 def place(kernel: Kernel, defines: list[str]) -> Path:
@@ -55,34 +55,34 @@ def ensure(
     """Return the directory with the PRODUCTS; strict refuses warnings."""
     words = [*defines, *(STRICT if strict else ())]
 
-    def made(part: Path) -> None:
-        said = make(kernel, part, words)
-        if strict and "warning:" in said:
-            raise BulkmmError(f"the module builds with warnings:\n{said}")
+    def build_products(part: Path) -> None:
+        output = make(kernel, part, words)
+        if strict and "warning:" in output:
+            raise BulkmmError(f"the module builds with warnings:\n{output}")
 
-    what = f"building the module for {kernel.release}"
-    return built(place(kernel, words), what, progress, made)
+    step = f"building the module for {kernel.release}"
+    return built(place(kernel, words), step, progress, build_products)
 
 
 def source_version(module: Path) -> str:
     """Return the srcversion that the kernel's build gives a module."""
-    found = SOURCE_VERSION.search(module.read_bytes())
-    return found[1].decode() if found else ""
+    match = SOURCE_VERSION.search(module.read_bytes())
+    return match[1].decode() if match else ""
 
 
 def make(kernel: Kernel, to: Path, words: list[str]) -> str:
     """Build in a new directory of the root; return what the build printed."""
     copy_sources(sources(), to)
-    said = modules(kernel, to / "module", "the module", *words)
-    said += modules(kernel, to / GUEST_MODULE, "the guest's module", *words)
+    output = modules(kernel, to / "module", "the module", *words)
+    output += modules(kernel, to / GUEST_MODULE, "the guest's module", *words)
     for product in PRODUCTS:
         if not (to / product).is_file():
-            raise BulkmmError(f"the build made no {product}:\n{said}")
-    return said
+            raise BulkmmError(f"the build made no {product}:\n{output}")
+    return output
 
 
-def modules(kernel: Kernel, place: Path, what: str, *words: str) -> str:
+def modules(kernel: Kernel, place: Path, label: str, *words: str) -> str:
     """Build a kernel's modules in a place, with the compiler that built the kernel."""
     argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
-    with explained(f"{what} does not build for {kernel.release}", whole=True):
+    with explained(f"{label} does not build for {kernel.release}", whole=True):
         return kernel.root.run([*argv, *words, f"CC={kernel.compiler}", "modules"], 900)

@@ -30,7 +30,7 @@ PARTS = (
     "lib", "meson.build", "module", "pyproject.toml",
     "scripts", "tests/core", "tests/lib", "tests/populate",
 )  # fmt: skip
-MADE = shutil.ignore_patterns(
+BUILD_OUTPUT = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
     "Module.symvers", "modules.order",
 )  # fmt: skip
@@ -49,8 +49,8 @@ LIMIT = 600
 def field(name: str) -> list[str]:
     """Return all packages that a field of debian/control names."""
     text = CONTROL.read_text(encoding="utf-8")
-    found = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
-    words = [word.strip() for part in found for word in part.split(",")]
+    values = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
+    words = [word.strip() for part in values for word in part.split(",")]
     plain = [re.sub(r" *[(|].*", "", word) for word in words]
     return [word for word in plain if word and not word.startswith("$")]
 
@@ -58,10 +58,10 @@ def field(name: str) -> list[str]:
 def version() -> str:
     """Return the version that would be built."""
     text = CHANGELOG.read_text(encoding="utf-8")
-    found = re.match(r"bulkmm \((.+?)\)", text)
-    if not found:
+    match = re.match(r"bulkmm \((.+?)\)", text)
+    if not match:
         raise BulkmmError(f"{CHANGELOG}: the first line names no version")
-    return found[1]
+    return match[1]
 
 
 def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
@@ -72,19 +72,19 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
     def make(part: Path) -> None:
         _stage(part / "bulkmm", wanted)
         with explained("the packages do not build", whole=True):
-            said = builder.run(["sh", "-ec", BUILD, "sh", builder.inner(part)], LIMIT)
-        (part / "output").write_text(said, encoding="utf-8")
+            output = builder.run(["sh", "-ec", BUILD, "sh", builder.inner(part)], LIMIT)
+        (part / "output").write_text(output, encoding="utf-8")
         shutil.rmtree(part / "bulkmm")
 
-    made = (
+    place = (
         builder.path / "srv" / f"{wanted}-{content_key([*_sources(), Path(__file__)])}"
     )
-    return built(made, f"building the packages {wanted}", progress, make)
+    return built(place, f"building the packages {wanted}", progress, make)
 
 
-def packages(made: Path) -> list[Path]:
+def packages(folder: Path) -> list[Path]:
     """Return the packages in a directory, except debugging symbols."""
-    return sorted(deb for deb in made.glob("*.deb") if "-dbgsym_" not in deb.name)
+    return sorted(deb for deb in folder.glob("*.deb") if "-dbgsym_" not in deb.name)
 
 
 def root(cache: Path, progress: Progress) -> Root:
@@ -93,18 +93,18 @@ def root(cache: Path, progress: Progress) -> Root:
     # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
     builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
-    return roots.made(builder, names, "the root that builds packages", progress)
+    return roots.ensure_root(builder, names, "the root that builds packages", progress)
 
 
 def _sources() -> list[Path]:
-    found = []
+    files = []
     for name in PARTS:
         top = PROJECT / name
-        found += [p for p in top.rglob("*") if p.is_file()] if top.is_dir() else [top]
-    left_out = MADE("", [file.name for file in found])
+        files += [p for p in top.rglob("*") if p.is_file()] if top.is_dir() else [top]
+    left_out = BUILD_OUTPUT("", [file.name for file in files])
     return [
         file
-        for file in found
+        for file in files
         if file.name not in left_out and "__pycache__" not in file.parts
     ]
 
@@ -123,5 +123,5 @@ def _stage(to: Path, wanted: str) -> None:
         text = re.sub(rf"(_VERSION_{part}) \d+", rf"\1 {number}", text)
     (to / HEADER).write_text(text, encoding="utf-8")
     script = str(PROJECT / "scripts" / "commandpages.py")
-    made = ["--installed", "--version", wanted, "--out", str(to / "share")]
-    subprocess.run([sys.executable, script, *made], check=True)
+    options = ["--installed", "--version", wanted, "--out", str(to / "share")]
+    subprocess.run([sys.executable, script, *options], check=True)

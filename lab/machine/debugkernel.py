@@ -51,11 +51,11 @@ def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     """
     stock = prepare(root, kind, progress)
     kernel = _of(root, kind, stock)
-    there = kernel.modules / INSTALLED
-    if there.is_file():  # the caller may have locked the cache: do not wait for others
+    stamp = kernel.modules / INSTALLED
+    if stamp.is_file():  # the caller may have locked the cache: do not wait for others
         return kernel
     with lock(root.var / "kernel", progress, "build a kernel"):
-        if not there.is_file():
+        if not stamp.is_file():
             _remove_others(kernel, kind)
             Build(kind, stock, kernel, progress).run()
     return kernel
@@ -104,8 +104,8 @@ def apply(root: Root, patch: Path, source: Path, version: str) -> None:
     except child.ChildError as error:
         lines = error.output.splitlines()
         why = next((line for line in lines if "FAILED" in line), str(error))
-        said = f"{patch.name} does not apply to {version}: {why}"
-        raise BulkmmError(said) from error
+        message = f"{patch.name} does not apply to {version}: {why}"
+        raise BulkmmError(message) from error
     copy.unlink()
 
 
@@ -152,18 +152,18 @@ class Build:
 
     def _configure(self) -> None:
         """Write the configuration and check that it has the requested options."""
-        written = self.objects / ".config"
-        asked = self.objects / "asked.config"
+        config = self.objects / ".config"
+        fragment = self.objects / "asked.config"
         suffix = self.kernel.release.partition("+")[2]
         text = f'{self.kind.text}CONFIG_LOCALVERSION="+{suffix}"\n'
-        asked.write_text(text, encoding="ascii")
-        if not written.is_file():
-            self._make(f"KCONFIG_ALLCONFIG={self.root.inner(asked)}", "allnoconfig")
-        if found := lacking(text, written.read_text(encoding="ascii")):
-            written.unlink()
+        fragment.write_text(text, encoding="ascii")
+        if not config.is_file():
+            self._make(f"KCONFIG_ALLCONFIG={self.root.inner(fragment)}", "allnoconfig")
+        if problems := lacking(text, config.read_text(encoding="ascii")):
+            config.unlink()
             raise BulkmmError(
                 f"kernel {self.kernel.release} cannot be what lab/kernels asks for: "
-                f"{'; '.join(found)}: add the option that each depends on"
+                f"{'; '.join(problems)}: add the option that each depends on"
             )
 
     def _make(self, *goals: str) -> None:
@@ -176,15 +176,15 @@ class Build:
             raise BulkmmError(self._why(goals[-1], error)) from error
 
     def _why(self, goal: str, error: child.ChildError) -> str:
-        what = f"kernel {self.kernel.release}: make {goal}"
+        step = f"kernel {self.kernel.release}: make {goal}"
         if error.timed_out:
             return (
-                f"{what} took more than {LIMIT // 60} minutes: run the same command "
+                f"{step} took more than {LIMIT // 60} minutes: run the same command "
                 "again, it goes on where this one stopped"
             )
         lines = error.output.splitlines()
         wrong = (line.strip() for line in lines if COMPLAINT.search(line))
-        return f"{what} failed: {next(wrong, error)}"
+        return f"{step} failed: {next(wrong, error)}"
 
     def _install(self) -> None:
         """Install headers, image and modules where a package would."""

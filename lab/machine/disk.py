@@ -23,7 +23,7 @@ from lab.scenario import find
 BESIDES = ("dkms", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3")
 # what built its kernels
 COMPILERS = {roots.SUITE: "gcc-14", roots.OLDER: "gcc-12"}
-OURS = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
+OWN_PACKAGES = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
 # of the kernel's own: DKMS takes a kernel without any for a removed one
 MODULES = find("packages").modules
 ROOM = 600 << 20  # bytes for what a guest installs and builds
@@ -49,41 +49,41 @@ LIMIT = 600
 def ensure(kernel: Kernel, progress: Progress) -> Path:
     """Return the disk image of a kernel, where QEMU can see it."""
     base = tree(kernel, progress)
-    given = debs.ensure(kernel.root.path.parent, progress)
-    words = (base.path.name, given.name, kernel.release)
-    made = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
+    packages = debs.ensure(kernel.root.path.parent, progress)
+    words = (base.path.name, packages.name, kernel.release)
+    place = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
 
     def make(part: Path) -> None:
         guest = Root(part / "tree")
         child.run(["cp", "-a", str(base.path), str(guest.path)], LIMIT)
-        _install(guest, kernel, given)
+        _install(guest, kernel, packages)
         _image(kernel.root, guest.path, part / "disk")
         shutil.rmtree(guest.path)
 
-    what = f"installing the packages for {kernel.release}"
+    step = f"installing the packages for {kernel.release}"
     # a guest may be about to start from an older one
-    return built(made, what, progress, make, keep=2) / "disk"
+    return built(place, step, progress, make, keep=2) / "disk"
 
 
 def tree(kernel: Kernel, progress: Progress) -> Root:
     """Return the Debian of a kernel, with what the packages depend on."""
     suite = kernel.suite
-    names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OURS)
+    names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OWN_PACKAGES)
     place = f"disk-tree/{suite}-{content_key([], *SUITES, *names)}"
-    made = Root(kernel.root.var / place, suite)
-    roots.made(made, names, f"the Debian of guests ({suite})", progress)
+    system = Root(kernel.root.var / place, suite)
+    roots.ensure_root(system, names, f"the Debian of guests ({suite})", progress)
     for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
-        shutil.rmtree(made.path / dull, ignore_errors=True)
-    return made
+        shutil.rmtree(system.path / dull, ignore_errors=True)
+    return system
 
 
-def _install(guest: Root, kernel: Kernel, given: Path) -> None:
+def _install(guest: Root, kernel: Kernel, packages: Path) -> None:
     """Install the packages on a system that has this kernel only."""
     _add_headers(kernel, guest.path)
     notes = guest.path / NOTES
     notes.mkdir()
     (notes / "files").write_text(FILES, encoding="utf-8")
-    for deb in debs.packages(given):
+    for deb in debs.packages(packages):
         shutil.copy(deb, guest.path / "tmp")
     argv = ["sh", "-ec", INSTALL, "sh", f"/{NOTES}", kernel.release]
     with child.explained("the packages do not install", whole=True):
@@ -100,8 +100,10 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
         f"usr/lib/modules/{kernel.release}/source",
         f"boot/config-{kernel.release}",
     ]
-    own = kernels.with_dependencies(kernel, MODULES)
-    wanted += [f"usr/lib/modules/{kernel.release}/{name}" for name in (*LISTS, *own)]
+    modules = kernels.with_dependencies(kernel, MODULES)
+    wanted += [
+        f"usr/lib/modules/{kernel.release}/{name}" for name in (*LISTS, *modules)
+    ]
     for name in wanted:
         if (lab / name).is_symlink() or (lab / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)

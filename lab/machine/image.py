@@ -42,8 +42,8 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
         pack(root, tree, part / "base.cpio")
         shutil.rmtree(tree)
 
-    made = root.var / "image" / f"{kernel.release}-{key}"
-    return built(made, "packing the guest", progress, make, KEEP) / "base.cpio"
+    place = root.var / "image" / f"{kernel.release}-{key}"
+    return built(place, "packing the guest", progress, make, KEEP) / "base.cpio"
 
 
 def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
@@ -59,8 +59,8 @@ def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
         with explained(f"no programs of guests for {arch.name}", whole=True):
             root.run(["make", "-sj2", "-C", root.inner(part / "lab/guest"), *words])
 
-    made = root.var / "helpers" / f"{arch.name}-{content_key([*sources, *RECIPE])}"
-    return built(made, "compiling the guest's programs", progress, make) / "bin"
+    place = root.var / "helpers" / f"{arch.name}-{content_key([*sources, *RECIPE])}"
+    return built(place, "compiling the guest's programs", progress, make) / "bin"
 
 
 def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:

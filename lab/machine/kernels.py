@@ -74,26 +74,26 @@ class Kernel:
 
 def problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
-    own = kinds.of(arch)
-    if name in (*arch.series, *own):
+    kind_names = kinds.of(arch)
+    if name in (*arch.series, *kind_names):
         return ""
     if kinds.find(name):
         return f"kernel {name} is built for {X86_64.name} only"
     if RELEASE.fullmatch(name):
-        other = archs.of_release(name) is not arch
-        return f"kernel {name} is not for {arch.name}" if other else ""
+        is_foreign = archs.of_release(name) is not arch
+        return f"kernel {name} is not for {arch.name}" if is_foreign else ""
     return (
         f"unknown kernel {name}: give {' or '.join(arch.series)}, or a full release "
         f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
-        + (f", or the lab's own: {', '.join(own)}" if own else "")
+        + (f", or the lab's own: {', '.join(kind_names)}" if kind_names else "")
     )
 
 
 def check(name: str, *on: Arch) -> None:
     """Reject a name of no kernel of these architectures, stock or the lab's own."""
-    found = [problem(name, one) for one in on or (X86_64,)]
-    if all(found):
-        raise UsageError(found[0])
+    problems = [problem(name, one) for one in on or (X86_64,)]
+    if all(problems):
+        raise UsageError(problems[0])
 
 
 def _remembered(root: Root, name: str, arch: Arch) -> Path:
@@ -102,10 +102,10 @@ def _remembered(root: Root, name: str, arch: Arch) -> Path:
 
 def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
     """Return the kernel if an earlier run has fetched it for the same pin."""
-    known = files.read_json(_remembered(root, name, arch))
-    if "release" not in known or known.get("pinned") != pins.kernel(name, arch):
+    record = files.read_json(_remembered(root, name, arch))
+    if "release" not in record or record.get("pinned") != pins.kernel(name, arch):
         return None
-    return Kernel(root, known["release"])
+    return Kernel(root, record["release"])
 
 
 def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
@@ -165,10 +165,10 @@ def _whole(root: Root, release: str, progress: Progress) -> Kernel:
     kernel = Kernel(root, release)
     if (kernel.modules / "modules.dep").is_file():
         return kernel
-    known = _index(root)
-    if f"{HEADERS}{release}" not in known:
+    index = _index(root)
+    if f"{HEADERS}{release}" not in index:
         raise UsageError(f"the index has no kernel {release}")
-    names = _packages(known, release)
+    names = _packages(index, release)
     fetching = progress.step(f"fetching kernel {release}")
     with fetching, fetched(root, names, root.var / "debs") as debs:
         unpack(root, debs)
@@ -183,10 +183,12 @@ def age(release: str) -> list[int]:
     return [int(n) for n in re.findall(r"\d+(?=[.+~-])", release)]
 
 
-def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
+def _release(index: set[str], name: str, arch: Arch = X86_64) -> str:
     """Return the newest release in the index that a name stands for."""
-    named = (n.removeprefix(HEADERS) for n in known if n.startswith(HEADERS))
-    usable = [r for r in named if RELEASE.fullmatch(r) and archs.of_release(r) is arch]
+    releases = (n.removeprefix(HEADERS) for n in index if n.startswith(HEADERS))
+    usable = [
+        r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
+    ]
     usable.sort(key=age)
     matching = [r for r in usable if name in (r, needs.series(r))]
     if not matching:
@@ -195,7 +197,7 @@ def _release(known: set[str], name: str, arch: Arch = X86_64) -> str:
     return matching[-1]
 
 
-def _packages(known: set[str], release: str) -> list[str]:
+def _packages(index: set[str], release: str) -> list[str]:
     """Return the packages of a release: 7.x splits what 6.12 has in one.
 
     The kernel's build tools are the root's, for every target architecture.
@@ -207,10 +209,10 @@ def _packages(known: set[str], release: str) -> list[str]:
         f"linux-binary-unsigned-{release}",
         f"linux-modules-{release}",
         f"linux-base-{release}",
-        *header_packages(known, release, version),
+        *header_packages(index, release, version),
     ]
-    held = filter(known.__contains__, names)
-    return [f"{name}:{debian}" if release in name else name for name in held]
+    available = filter(index.__contains__, names)
+    return [f"{name}:{debian}" if release in name else name for name in available]
 
 
 def header_places(release: str, version: str) -> list[str]:
@@ -223,13 +225,13 @@ def header_places(release: str, version: str) -> list[str]:
     ]
 
 
-def header_packages(known: set[str], release: str, version: str) -> tuple[str, ...]:
+def header_packages(index: set[str], release: str, version: str) -> tuple[str, ...]:
     """Return the packages to build for a release; 6.1 has one of tools for all."""
     tools, common = f"linux-kbuild-{version}", f"{HEADERS}{version}-common"
     return (
         f"{HEADERS}{release}",
-        f"{common}-rt" if "-rt-" in release and f"{common}-rt" in known else common,
-        tools if tools in known else f"linux-kbuild-{needs.series(version)}",
+        f"{common}-rt" if "-rt-" in release and f"{common}-rt" in index else common,
+        tools if tools in index else f"linux-kbuild-{needs.series(version)}",
     )
 
 
@@ -271,11 +273,11 @@ def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
         # the deepest dependency is listed last but must be loaded first
         needs[module_name(path)] = [*reversed(needed.split()), path]
     built_in = (kernel.modules / "modules.builtin").read_text().split()
-    there = {module_name(path) for path in built_in}
+    skippable = {module_name(path) for path in built_in}
     order: dict[str, None] = {}
-    there |= set(kernel.arch.lacks)
+    skippable |= set(kernel.arch.lacks)
     for name in names:
-        if name not in needs and name not in there:
+        if name not in needs and name not in skippable:
             raise BulkmmError(f"kernel {kernel.release} has no module {name}")
         order.update(dict.fromkeys(needs.get(name, ())))
     return list(order)

@@ -99,15 +99,15 @@ def series(name: str) -> str:
 
 def options(text: str) -> dict[str, str]:
     """Return the options that a fragment or a configuration sets."""
-    found = map(SETS.fullmatch, text.splitlines())
-    return {option[1]: option[2] for option in found if option}
+    matches = map(SETS.fullmatch, text.splitlines())
+    return {option[1]: option[2] for option in matches if option}
 
 
-def lacking(asked: str, config: str) -> list[str]:
+def lacking(fragments: str, config: str) -> list[str]:
     """Return messages for options of fragments that a configuration lacks."""
     has = options(config)
     return [
         f"{name} is {has.get(name, 'n')}, not {value}"
-        for name, value in options(asked).items()
+        for name, value in options(fragments).items()
         if has.get(name, "n") != value
     ]

@@ -17,7 +17,7 @@ BAD = re.compile(
 # marks of a warning; a job may expect one (lab/guest/report.sh)
 WARNING = re.compile(r"WARNING:|Call [Tt]race")
 # echoes of boot parameters are not messages
-TOLD = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")
+ECHO = re.compile(r"[Cc]ommand line(?:: | parameters )|stall warnings timeout set")
 # x86: function_graph's return path calls into itself; an interrupt there finds that
 # call's return address on the stack; one line, where stacks are kept
 GRAPH = re.compile(
@@ -34,18 +34,18 @@ WARNED_TAINT = 1 << 9
 
 def search(log: str) -> list[str]:
     """Return the lines of a kernel log that must not be there."""
-    found = []
+    faults = []
     expected = False
     for line in log.splitlines():
         if BEGIN.search(line):
             expected = True
         elif END in line:
             expected = False
-        elif TOLD.search(line) or GRAPH.search(line):
+        elif ECHO.search(line) or GRAPH.search(line):
             continue
         elif BAD.search(WARNING.sub("", line) if expected else line):
-            found.append(line)
-    return found
+            faults.append(line)
+    return faults
 
 
 def warnings(log: str) -> list[tuple[str, str, list[str]]]:

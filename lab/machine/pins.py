@@ -40,7 +40,7 @@ def hook() -> str:
     return f'printf %s {shlex.quote(text)} >"$1/etc/apt/preferences.d/bulkmm"'
 
 
-def gone(installed: str) -> str:
+def list_mismatches(installed: str) -> str:
     """Return which packages have another version, among lines of name and version."""
     pinned = packages()
     has = (line.split() for line in installed.splitlines())

@@ -75,8 +75,8 @@ def apt_source() -> tuple[str, Path | None]:
     _, mirror, entry = rows[0] if rows else ("", "", "")
     mirror = os.environ.get("BULKMM_DEBIAN_MIRROR", mirror)
     keyring = _signed_by(Path(entry.rpartition(":")[0]))
-    if named := os.environ.get("BULKMM_DEBIAN_KEYRING"):
-        keyring = Path(named)
+    if override := os.environ.get("BULKMM_DEBIAN_KEYRING"):
+        keyring = Path(override)
     if not mirror:
         raise BulkmmError(
             "apt names no Debian mirror here: set BULKMM_DEBIAN_MIRROR to its URL"
@@ -114,18 +114,18 @@ def _host_rows() -> list[list[str]]:
     if not shutil.which("apt-get"):
         return []
     fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
-    said = child.run(
+    output = child.run(
         ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], 30
     )
-    rows = [line.split("|") for line in said.splitlines()]
+    rows = [line.split("|") for line in output.splitlines()]
     return [row for row in rows if len(row) == fields.count("|") + 1]
 
 
 def _signed_by(entry: Path) -> Path | None:
     """Return the keyring that a sources file names, else Debian's own."""
     text = entry.read_text(encoding="utf-8") if entry.is_file() else ""
-    named = re.search(r"signed-by\s*[:=]\s*(/[^\s\],]+)", text, re.IGNORECASE)
-    keyring = Path(named[1]) if named else KEYRING
+    match = re.search(r"signed-by\s*[:=]\s*(/[^\s\],]+)", text, re.IGNORECASE)
+    keyring = Path(match[1]) if match else KEYRING
     return keyring if keyring.is_file() else None
 
 
@@ -136,8 +136,8 @@ def _mmdebstrap(
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
-    said = child.run(["apt-config", "dump"], 30).splitlines()
-    argv += [f"--aptopt={li}" for li in said if li.split(" ")[0] in APT_OPTIONS]
+    settings = child.run(["apt-config", "dump"], 30).splitlines()
+    argv += [f"--aptopt={li}" for li in settings if li.split(" ")[0] in APT_OPTIONS]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
     argv += [f"--setup-hook={pins.hook()}"] if to.suite == SUITE else []
@@ -152,16 +152,16 @@ def of(cache: Path) -> Root:
 
 def ensure(cache: Path, progress: Progress) -> Root:
     """Return the root, made if the cache has none for this package list."""
-    for left in cache.glob("*.part"):  # from a killed run
-        shutil.rmtree(left)
-    what = f"the Debian root ({SUITE})"
-    return made(of(cache), [*pins.packages()], what, progress, "amd64,arm64")
+    for partial in cache.glob("*.part"):  # from a killed run
+        shutil.rmtree(partial)
+    label = f"the Debian root ({SUITE})"
+    return ensure_root(of(cache), [*pins.packages()], label, progress, "amd64,arm64")
 
 
-def made(
+def ensure_root(
     root: Root,
     names: Sequence[str],
-    what: str,
+    label: str,
     progress: Progress,
     architectures: str = "amd64",
 ) -> Root:
@@ -170,7 +170,7 @@ def made(
     Those of an older package list go, unless something is in use.
     """
     if not root.path.is_dir():
-        _make(root, names, what, progress, architectures)
+        _make(root, names, label, progress, architectures)
         kind = root.path.name.rpartition("-")[0]
         with claimed(root.path.parent) as unused:
             for old in root.path.parent.glob(f"{kind}-*") if unused else ():
@@ -180,21 +180,21 @@ def made(
 
 
 def _make(
-    root: Root, names: Sequence[str], what: str, progress: Progress, architectures: str
+    root: Root, names: Sequence[str], label: str, progress: Progress, architectures: str
 ) -> None:
     """Make a root, atomically."""
     for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
         if not shutil.which(tool):
             raise BulkmmError(f"{tool} is not installed: apt-get install {tool}")
-    need_space(SPACE, what)
+    need_space(SPACE, label)
     mirror, keyring = apt_source()
-    with progress.step(f"making {what}"), made_whole(root.path) as part:
+    with progress.step(f"making {label}"), made_whole(root.path) as part:
         try:
             to = Root(part, root.suite)
             child.run(_mmdebstrap(to, names, architectures, keyring), 1200)
         except child.ChildError as error:
             raise BulkmmError(
-                f"{what} could not be made from {mirror} "
+                f"{label} could not be made from {mirror} "
                 f"(BULKMM_DEBIAN_MIRROR names another mirror): {_reason(error)}"
             ) from error
         if keyring:
@@ -202,11 +202,11 @@ def _make(
             shutil.copy(keyring, trusted)
         (part / "var/lib/bulkmm").mkdir(parents=True)
         has = Root(part).run(INSTALLED)
-    if root.suite == SUITE and (gone := pins.gone(has)):
-        progress.note(f"pinned, but the archive no longer has them: {gone}")
+    if root.suite == SUITE and (mismatches := pins.list_mismatches(has)):
+        progress.note(f"pinned, but the archive no longer has them: {mismatches}")
 
 
 def _reason(error: child.ChildError) -> str:
     """Return the first error of apt or mmdebstrap: it has the cause, unlike "Err:"."""
-    said = re.findall(r"^E: *(.+)$", error.output, re.MULTILINE)
-    return said[0] if said and not error.timed_out else str(error)
+    errors = re.findall(r"^E: *(.+)$", error.output, re.MULTILINE)
+    return errors[0] if errors and not error.timed_out else str(error)

@@ -53,7 +53,7 @@ BARE = ("write_to_hugetlbfs",)
 STAND_IN = "#!/bin/sh\nexit 4\n"
 UNBUILT = "unbuilt"  # file with the names of these programs
 # the programs that "all" makes, one a word
-LISTED = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
+LIST_RULE = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
 
 
 def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
@@ -67,7 +67,9 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     }
     version = upstream.source_package(kernel)[1] if name == MM else kernel.release
     recipe = [Path(__file__), Path(userland.__file__)]
-    key = content_key([*(_own() if name == COMMAND else ()), *recipe], version)
+    key = content_key(
+        [*(_command_files() if name == COMMAND else ()), *recipe], version
+    )
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
     return built(
         place,
@@ -102,15 +104,15 @@ def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
     argv = ["make", "-sk", "-j2", "-C", root.inner(tests), "ARCH=x86_64"]
     argv += [f"CC={root.inner(compiler)}", f"OUTPUT={out}"]
     argv += [f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
-    said = root.run([*argv, f"--eval={LISTED}", "bmm-listed"])
-    wanted = {PurePath(word).name for word in said.split() if word.startswith(out)}
+    output = root.run([*argv, f"--eval={LIST_RULE}", "bmm-listed"])
+    wanted = {PurePath(word).name for word in output.split() if word.startswith(out)}
     try:
         root.run([*argv, "all"], 900)
     except ChildError as error:
-        built = {program.name for program in to.iterdir()} & wanted
-        if error.timed_out or not built or built == wanted:
-            what = f"the tests of mm do not build for {kernel.release}"
-            raise BulkmmError(f"{what}:\n{error.output}") from error
+        binaries = {program.name for program in to.iterdir()} & wanted
+        if error.timed_out or not binaries or binaries == wanted:
+            problem = f"the tests of mm do not build for {kernel.release}"
+            raise BulkmmError(f"{problem}:\n{error.output}") from error
     for program in list(to.iterdir()):
         if program.name not in BARE:
             program.rename(program.with_name(f"{program.name}.test"))
@@ -140,10 +142,10 @@ def _qemu(kernel: Kernel, part: Path, _progress: Progress) -> None:
         userland.copy_tools(root, arch, root.path, (f"usr/bin/{arch.qemu}",), part)
 
 
-def _own() -> list[Path]:
+def _command_files() -> list[Path]:
     """Return the command's files, with its data, as they are copied."""
-    found = (PROJECT / "bulkmm").rglob("*")
-    return [f for f in found if f.is_file() and f.suffix != ".pyc"]
+    paths = (PROJECT / "bulkmm").rglob("*")
+    return [f for f in paths if f.is_file() and f.suffix != ".pyc"]
 
 
 def _command(kernel: Kernel, part: Path, progress: Progress) -> None:

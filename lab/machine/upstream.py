@@ -39,9 +39,11 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the module built from a kernel's lib/NAME.c."""
     files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
-    own = content_key([*shims, *build.sources(), Path(__file__), Path(build.__file__)])
-    key = content_key(files, own)
-    made = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
+    build_key = content_key(
+        [*shims, *build.sources(), Path(__file__), Path(build.__file__)]
+    )
+    key = content_key(files, build_key)
+    place = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
 
     def make(part: Path) -> None:
         copy_sources(build.sources(), part)
@@ -51,19 +53,19 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
             shutil.copy(header, part / SHIM)
         build.modules(kernel, part / SHIM, name, f"BMM_UPSTREAM={name}")
 
-    what = f"building {name} for {kernel.release}"
-    return built(made, what, progress, make) / f"{SHIM}/{name}.ko"
+    step = f"building {name} for {kernel.release}"
+    return built(place, step, progress, make) / f"{SHIM}/{name}.ko"
 
 
 def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     """Return the source files of a kernel's test, fetched if necessary."""
     # all architectures are built from one source
     version = kernel.release.partition("-")[0]
-    kept = kernel.root.var / "source" / f"{version}-{name}.c"
+    place = kernel.root.var / "source" / f"{version}-{name}.c"
     members = [f"lib/{file}" for file in TESTS[name]]
-    what = f"fetching {name} of {kernel.release}"
-    built(kept, what, progress, lambda part: extract(kernel, part, FILES, members))
-    return [kept / file for file in TESTS[name]]
+    step = f"fetching {name} of {kernel.release}"
+    built(place, step, progress, lambda part: extract(kernel, part, FILES, members))
+    return [place / file for file in TESTS[name]]
 
 
 def extract(
@@ -85,10 +87,10 @@ def extract(
 def source_package(kernel: Kernel) -> tuple[str, str]:
     """Return name and version of a release's source package."""
     package = f"linux-source-{needs.series(kernel.release)}"
-    found = VERSION.match(kernel.release)
-    built = _versions(kernel, f"linux-headers-{kernel.release}")
+    match = VERSION.match(kernel.release)
+    header_versions = _versions(kernel, f"linux-headers-{kernel.release}")
     for version in _versions(kernel, package):
-        if version in built or (found and version.startswith(f"{found[0]}-")):
+        if version in header_versions or (match and version.startswith(f"{match[0]}-")):
             return package, version
     raise BulkmmError(
         f"the index has no {package} of {kernel.release}: it cannot be tested"
@@ -97,5 +99,5 @@ def source_package(kernel: Kernel) -> tuple[str, str]:
 
 def _versions(kernel: Kernel, package: str) -> list[str]:
     """Return the versions of a package that the index has."""
-    said = kernel.root.run(["apt-cache", "madison", package])
-    return [line.split("|")[1].strip() for line in said.splitlines()]
+    output = kernel.root.run(["apt-cache", "madison", package])
+    return [line.split("|")[1].strip() for line in output.splitlines()]

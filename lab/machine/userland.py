@@ -41,16 +41,16 @@ def unpacked(
     root: Root, arch: Arch, packages: tuple[str, ...], progress: Progress
 ) -> Path:
     """Return a tree below the root with packages and their dependencies."""
-    what = f"fetching the guest's programs for {arch.name}"
+    step = f"fetching the guest's programs for {arch.name}"
 
     def fetch(part: Path) -> None:
         script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
-        with explained(f"{what} failed"):
+        with explained(f"{step} failed"):
             root.run([*script, *packages], 600)
         shutil.rmtree(part / "debs")
 
-    made = root.var / "userland" / f"{arch.name}-{content_key([], FETCH, *packages)}"
-    return built(made, what, progress, fetch) / "tree"
+    place = root.var / "userland" / f"{arch.name}-{content_key([], FETCH, *packages)}"
+    return built(place, step, progress, fetch) / "tree"
 
 
 def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
@@ -77,15 +77,17 @@ def copy_tools(
 
 def _needed(root: Root, tools: list[Path], programs: Path, arch: Arch) -> list[str]:
     """Return the loader and the libraries of tools, as the loader resolves them."""
-    there = programs / "usr/lib" / arch.triplet
-    found: dict[str, None] = {}
+    directory = programs / "usr/lib" / arch.triplet
+    libraries: dict[str, None] = {}
     todo = tools
     while todo:
-        said = root.run(["readelf", "-dlW", *map(root.inner, todo)], 30)
-        loader = re.findall(r"program interpreter: /(.+?)\]", said)
-        names = re.findall(r"\(NEEDED\).*\[(.+?)\]", said)
-        new = {f"lib/{arch.triplet}/{name}": there / name for name in names}
-        new = {k: path for k, path in new.items() if k not in found and path.is_file()}
+        output = root.run(["readelf", "-dlW", *map(root.inner, todo)], 30)
+        loader = re.findall(r"program interpreter: /(.+?)\]", output)
+        names = re.findall(r"\(NEEDED\).*\[(.+?)\]", output)
+        new = {f"lib/{arch.triplet}/{name}": directory / name for name in names}
+        new = {
+            k: path for k, path in new.items() if k not in libraries and path.is_file()
+        }
         todo = list(new.values())
-        found.update(dict.fromkeys([*loader, *new]))
-    return list(found)
+        libraries.update(dict.fromkeys([*loader, *new]))
+    return list(libraries)

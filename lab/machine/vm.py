@@ -74,7 +74,7 @@ class Guest:
 
 @dataclass
 class Outcome:
-    """What a guest reported; ``seen`` is called for every event."""
+    """What a guest reported; ``on_event`` is called for every event."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
     console: str = ""
@@ -83,7 +83,7 @@ class Outcome:
     peak_rss: int = 0
     seconds: float = 0.0
     code: int | None = None  # of QEMU; None: it was stopped
-    seen: Seen = lambda _event: None
+    on_event: Seen = lambda _event: None
 
     def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
         """Return events of one kind whose fields have these values, in order."""
@@ -105,8 +105,8 @@ def run_directory(root: Root) -> Iterator[Path]:
 
 def qemu_version(root: Root, arch: Arch) -> str:
     """Return the version of the root's QEMU."""
-    said = root.run([arch.qemu, "--version"])
-    return said.splitlines()[0].removeprefix("QEMU emulator version ")
+    output = root.run([arch.qemu, "--version"])
+    return output.splitlines()[0].removeprefix("QEMU emulator version ")
 
 
 def _machine(guest: Guest) -> list[str]:
@@ -152,14 +152,14 @@ def _nodes(guest: Guest) -> list[str]:
     elif hot.nodes > 1 or hot.cxl:
         nodes = [(whole, f"0-{cpus - 1}"), *[(0, "")] * (hot.nodes - 1)]
     argv = []
-    for node, (size, held) in enumerate(nodes):
-        said = f"node,nodeid={node}" + (f",cpus={held}" if held else "")
+    for node, (size, cpu_range) in enumerate(nodes):
+        option = f"node,nodeid={node}" + (f",cpus={cpu_range}" if cpu_range else "")
         if size:
             argv += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
-            said += f",memdev=ram{node}"
-        argv += ["-numa", said]
-    for one, other, far in distances:
-        argv += ["-numa", f"dist,src={one},dst={other},val={far}"]
+            option += f",memdev=ram{node}"
+        argv += ["-numa", option]
+    for source, target, distance in distances:
+        argv += ["-numa", f"dist,src={source},dst={target},val={distance}"]
     return argv
 
 
@@ -247,7 +247,7 @@ def boot(
     root: Root,
     run: Path,
     silent: float = SILENT,
-    seen: Seen = lambda _event: None,
+    on_event: Seen = lambda _event: None,
 ) -> Outcome:
     """Run a guest to its end; raise GuestError unless it ended as it should.
 
@@ -255,18 +255,20 @@ def boot(
     reported is booted once more: an emulated one sometimes hangs before it reaches
     our code (seen in about one of a hundred boots).
     """
-    outcome = _once(guest, root, run, silent, seen)
+    outcome = _once(guest, root, run, silent, on_event)
     hangs = outcome.code is None and not outcome.events
     if hangs and not klog.search(outcome.console):
-        outcome = _once(guest, root, run, silent, seen)
+        outcome = _once(guest, root, run, silent, on_event)
     _judge(outcome, _text(run / "qemu.log"), silent)
     return outcome
 
 
-def _once(guest: Guest, root: Root, run: Path, silent: float, seen: Seen) -> Outcome:
+def _once(
+    guest: Guest, root: Root, run: Path, silent: float, on_event: Seen
+) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]
-    outcome = Outcome(counted=guest.counted and guest.accel == "tcg", seen=seen)
+    outcome = Outcome(counted=guest.counted and guest.accel == "tcg", on_event=on_event)
     start = time.monotonic()
     _follow(argv, run, silent, outcome)
     outcome.seconds = time.monotonic() - start
@@ -287,13 +289,13 @@ def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> None
     ):
         running = True
         while running and time.monotonic() < end:
-            running = not _ended(qemu, outcome)
+            running = not _reap(qemu, outcome)
             if _read_events(lines, outcome):
                 end = time.monotonic() + silent
             time.sleep(POLL)
 
 
-def _ended(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
+def _reap(qemu: subprocess.Popen[str], outcome: Outcome) -> bool:
     """Return whether QEMU has ended; if so, record how, and its peak memory."""
     pid, status, usage = os.wait4(qemu.pid, os.WNOHANG)
     if not pid:
@@ -318,7 +320,7 @@ def _read_events(lines: IO[str], outcome: Outcome) -> bool:
         except ValueError as error:
             raise GuestError(f"the guest reported no JSON: {line!r}") from error
         outcome.events.append(event)
-        outcome.seen(event)
+        outcome.on_event(event)
 
 
 def _text(path: Path) -> str:
@@ -330,23 +332,23 @@ def _text(path: Path) -> str:
 
 def _judge(outcome: Outcome, qemu_said: str, silent: float) -> None:
     """Raise unless the guest finished with a clean kernel log."""
-    shown = klog.last_lines(outcome.log or outcome.console or qemu_said)
-    said = (qemu_said.strip() or "it said nothing").splitlines()
+    tail = klog.last_lines(outcome.log or outcome.console or qemu_said)
+    messages = (qemu_said.strip() or "it said nothing").splitlines()
     if not outcome.console and not outcome.events and outcome.code is not None:
-        raise BulkmmError(f"QEMU did not start a guest: {said[0]}")
+        raise BulkmmError(f"QEMU did not start a guest: {messages[0]}")
     if bad := klog.search(outcome.console) + klog.search(outcome.log):
-        raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{shown}")
+        raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{tail}")
     if failed := outcome.of("fail"):
         raise GuestError(f"the guest failed: {failed[0]['what']}")
     if outcome.code is None:
         limit = silent if outcome.events else silent / BOOTING
         raise GuestError(
-            f"the guest reported nothing for {limit:.0f} s; its log ends with\n{shown}"
+            f"the guest reported nothing for {limit:.0f} s; its log ends with\n{tail}"
         )
     if outcome.code and not outcome.of("end"):
         how = f"with code {outcome.code}"
         if outcome.code < 0:
             how = f"by {signal.Signals(-outcome.code).name}"
-        raise BulkmmError(f"QEMU ended {how} before its guest did: {said[-1]}")
+        raise BulkmmError(f"QEMU ended {how} before its guest did: {messages[-1]}")
     if not outcome.of("end"):
-        raise GuestError(f"the guest ended early; its log ends with\n{shown}")
+        raise GuestError(f"the guest ended early; its log ends with\n{tail}")
