@@ -5,49 +5,49 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from judgelib import Heard
+from judgelib import Reports
 
 from bulkmm import cli
 from bulkmm.results.model import Document
 from lab import run as lab_run
 from lab.machine.vm import Outcome
 
-Refused = tuple[int, str]
+Refusal = tuple[int, str]
 
 
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
+def run_refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refusal]:
     """Return what runs the command and gives its exit code and one line."""
 
-    def run(*argv: str) -> Refused:
+    def run(*argv: str) -> Refusal:
         code = cli.main(["lab", *argv])
-        said = capsys.readouterr().err.strip().splitlines()
-        ours = [line for line in said if line.startswith("bulkmm: ")]
-        assert len(ours) == 1, said
-        return code, ours[0]
+        lines = capsys.readouterr().err.strip().splitlines()
+        messages = [line for line in lines if line.startswith("bulkmm: ")]
+        assert len(messages) == 1, lines
+        return code, messages[0]
 
     return run
 
 
 @pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
+def reports(monkeypatch: pytest.MonkeyPatch) -> Reports:
     """Return what is judged in this process: of which scenario, a guest's reports."""
-    found: Heard = []
+    outcomes: Reports = []
     judge = lab_run._judged
 
-    def judged(request: lab_run.Request, outcome: Outcome) -> Document:
-        found.append((request.scenario, outcome))
+    def record_and_judge(request: lab_run.Request, outcome: Outcome) -> Document:
+        outcomes.append((request.scenario, outcome))
         return judge(request, outcome)
 
-    monkeypatch.setattr(lab_run, "_judged", judged)
-    return found
+    monkeypatch.setattr(lab_run, "_judged", record_and_judge)
+    return outcomes
 
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache directory of the test's own."""
-    made = tmp_path / "cache"
-    made.mkdir()
-    monkeypatch.setenv("BULKMM_CACHE", str(made))
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setenv("BULKMM_CACHE", str(cache))
     monkeypatch.delenv("BULKMM_GUESTS", raising=False)
-    return made
+    return cache

@@ -31,8 +31,8 @@ def tiers(push: Rows, release: Rows) -> list[Any]:
 
 def series(push: str, *without: str) -> list[Any]:
     """Return every series but those without; a push shows one of them."""
-    others = [name for name in kernels.SERIES if name not in (push, *without)]
-    return [push, *(pytest.param(name, marks=pytest.mark.release) for name in others)]
+    rest = [name for name in kernels.SERIES if name not in (push, *without)]
+    return [push, *(pytest.param(name, marks=pytest.mark.release) for name in rest)]
 
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:
@@ -59,10 +59,10 @@ def whole(document: dict[str, Any], rounds: int) -> None:
     arms = {(r["scenario"], r["variant"]): r["samples"] for r in document["results"]}
     pairs = {(r["base"], r["variant"]) for r in document["ratios"]}
     if name.startswith(("pmem-fsdax", "pmem-devdax")):
-        for one in (name, f"{name}-bind"):
+        for scenario in (name, f"{name}-bind"):
             for arm in ("absent", "off", "on"):
-                assert len(arms[one, arm]) == rounds
-                assert min(arms[one, arm]) > 0
+                assert len(arms[scenario, arm]) == rounds
+                assert min(arms[scenario, arm]) > 0
         assert len(arms[f"{name}-first", "absent"]) == 1
         assert pairs >= {("off", "on"), ("absent", "on"), ("absent", "off")}
     if name == "vmap-check":

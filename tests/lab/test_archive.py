@@ -21,51 +21,53 @@ OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in ran
 
 
 @pytest.fixture
-def held(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive]:
+def offline_archive(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Archive]:
     """Return an archive that offers three kernels, none of which can be fetched."""
 
     def unreachable(*_: object) -> Iterator[list[Path]]:
         raise BulkmmError("not fetched")
 
-    made = Archive(Root(empty_cache / "root"))
-    made.home.mkdir(parents=True)
+    archive = Archive(Root(empty_cache / "root"))
+    archive.home.mkdir(parents=True)
     monkeypatch.setattr(run, "need_root", lambda: None)
-    monkeypatch.setattr(root, "ensure", lambda *_: made.root)
+    monkeypatch.setattr(root, "ensure", lambda *_: archive.root)
     monkeypatch.setattr(Archive, "update", lambda *_: None)
     monkeypatch.setattr(Archive, "offers", lambda _: OFFERS)
     monkeypatch.setattr(Archive, "fetched", unreachable)
-    yield made
-    assert not list(made.home.iterdir())
+    yield archive
+    assert not list(archive.home.iterdir())
 
 
 def test_as_many_are_looked_at_while_the_cache_is_in_use(
-    held: Archive, monkeypatch: pytest.MonkeyPatch
+    offline_archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache, seen = held.root.path.parent, []
+    cache, visited = offline_archive.root.path.parent, []
 
     def looked_at(_archive: Archive, offer: Offer, *_: object) -> command.Row:
-        seen.append(offer)
+        visited.append(offer)
         with paths.claimed(cache) as free, paths.claimed(cache / "lock") as unlocked:
             assert (free, unlocked) == (False, True)
-        return command.Row(offer.release, "", ok=len(seen) < 2)
+        return command.Row(offer.release, "", ok=len(visited) < 2)
 
     monkeypatch.setattr(command, "look_at", looked_at)
     assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT
-    assert seen == OFFERS[:2]
+    assert visited == OFFERS[:2]
 
 
 def test_kernels_are_looked_at_beside_another_command(
-    held: Archive, tmp_path: Path
+    offline_archive: Archive, tmp_path: Path
 ) -> None:
     """What the other one works with stays."""
-    others = held.home / "work"
-    others.mkdir()
-    (others / "vmlinuz").touch()
-    row = command.look_at(held, OFFERS[0], tmp_path, Progress())
+    foreign = offline_archive.home / "work"
+    foreign.mkdir()
+    (foreign / "vmlinuz").touch()
+    row = command.look_at(offline_archive, OFFERS[0], tmp_path, Progress())
     assert row.module == "FAILED: not fetched"
-    assert [path.name for path in held.home.iterdir()] == ["work"]
-    (others / "vmlinuz").unlink()
-    others.rmdir()
+    assert [path.name for path in offline_archive.home.iterdir()] == ["work"]
+    (foreign / "vmlinuz").unlink()
+    foreign.rmdir()
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
@@ -77,9 +79,9 @@ def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     for pinned in ("7.3.3+deb13-cloud-amd64", kernels.pins.kernel("7.3", X86_64)):
         assert kernels.cached(Root(tmp_path), "7.3") is None
         place.write_text(json.dumps({"release": "7.3.4", "pinned": pinned}))
-    found = kernels.cached(Root(tmp_path), "7.3")
-    assert found
-    assert found.release == "7.3.4"
+    kernel = kernels.cached(Root(tmp_path), "7.3")
+    assert kernel
+    assert kernel.release == "7.3.4"
 
 
 def test_what_a_point_release_changes_is_listed() -> None:

@@ -16,7 +16,7 @@ from lab.machine import vm
 from lab.machine.root import Root
 
 
-class Said(Progress):
+class RecordingProgress(Progress):
     """Keeps what it would show."""
 
     def __init__(self) -> None:
@@ -32,28 +32,28 @@ class Said(Progress):
 
 @pytest.mark.usefixtures("empty_cache")
 def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
-    said, had = Said(), threading.Event()
+    progress, acquired = RecordingProgress(), threading.Event()
 
     def second() -> None:
-        with paths.turn(said):
-            had.set()
+        with paths.turn(progress):
+            acquired.set()
 
-    with paths.turn(Said()):
+    with paths.turn(RecordingProgress()):
         waiting = threading.Thread(target=second)
         waiting.start()
-        assert said.first.wait(10)
-        assert not had.is_set()
+        assert progress.first.wait(10)
+        assert not acquired.is_set()
     waiting.join(10)
-    assert had.is_set()
-    assert said.lines == ["waiting for another guest to end"]
+    assert acquired.is_set()
+    assert progress.lines == ["waiting for another guest to end"]
 
 
 @pytest.mark.usefixtures("empty_cache")
 def test_as_many_guests_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BULKMM_GUESTS", "2")
-    said = Said()
-    with paths.turn(said), paths.turn(said):
-        assert said.lines == []
+    progress = RecordingProgress()
+    with paths.turn(progress), paths.turn(progress):
+        assert progress.lines == []
 
 
 @pytest.mark.usefixtures("empty_cache")
@@ -68,14 +68,14 @@ def test_other_numbers_of_guests_are_refused(
 
 def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    left = root.var / "runs" / "left"
-    left.mkdir(parents=True)
-    (left / "console").touch()
+    stale = root.var / "runs" / "left"
+    stale.mkdir(parents=True)
+    (stale / "console").touch()
     # as one that goes between the look at all and the look at it
     (root.var / "runs" / "going").symlink_to("gone")
     with ExitStack() as stack:
         first = stack.enter_context(vm.run_directory(root))
-        assert not left.exists()
+        assert not stale.exists()
         second = stack.enter_context(vm.run_directory(root))
         assert first.is_dir()
         assert second.is_dir()
@@ -89,14 +89,14 @@ def test_what_a_guest_uses_is_not_cleaned(
     cache = empty_cache
     (cache / "root-1/files").mkdir(parents=True)
     (cache / "root-1/files/console").touch()
-    kept = run._kept(cache, "a")
-    run._keep(cache / "root-1/files", kept)
+    keep_dir = run._kept(cache, "a")
+    run._keep(cache / "root-1/files", keep_dir)
     with paths.used(cache), pytest.raises(BulkmmError, match=r"a guest .* is running"):
         prepare.clean(argparse.Namespace())
     assert (cache / "root-1").is_dir()
     prepare.clean(argparse.Namespace())
     assert not (cache / "root-1").exists()
-    assert (kept / "console").is_file()
+    assert (keep_dir / "console").is_file()
 
 
 def test_a_file_in_another_folder_is_another_content(tmp_path: Path) -> None:

@@ -32,14 +32,14 @@ def test_fragments_set_each_option_once(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
 def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
-    asked = {name.removeprefix("CONFIG_") for name in kinds.options(kind.text)}
-    asked.add("X86_64")  # of the architecture
+    options = {name.removeprefix("CONFIG_") for name in kinds.options(kind.text)}
+    options.add("X86_64")  # of the architecture
     table = needs.read(X86_64.name)
     for path in table.paths:
         if kind.name == "kasan" and "KASAN" in path.without_options:
             continue
-        assert set(path.with_options) <= asked
-        assert not set(path.without_options) & asked
+        assert set(path.with_options) <= options
+        assert not set(path.without_options) & options
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_an_option_that_does_not_take_is_no_kernel(
     kernel = Kernel(Root(tmp_path), "7.3.4+deb13-debug.000000-amd64")
     build = debugkernel.Build(DEBUG, kernel, kernel, Progress())
     build.objects.mkdir(parents=True)
-    lost = ["CONFIG_DEBUG_LIST=y", ""]
+    dropped_lines = ["CONFIG_DEBUG_LIST=y", ""]
 
     def make(_build: debugkernel.Build, *_goals: str) -> None:
-        asked = (build.objects / "asked.config").read_text()
-        (build.objects / ".config").write_text(asked.replace(lost.pop(0), ""))
+        config = (build.objects / "asked.config").read_text()
+        (build.objects / ".config").write_text(config.replace(dropped_lines.pop(0), ""))
 
     monkeypatch.setattr(debugkernel.Build, "_make", make)
     with pytest.raises(BulkmmError, match="CONFIG_DEBUG_LIST is n, not y: add"):
@@ -75,19 +75,19 @@ def test_what_other_patches_have_left_is_not_built_from(
 ) -> None:
     lab, kind = Root(tmp_path), PATCHED
     stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
-    begun = [
+    builds = [
         debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
         for version in ("7.3.4+deb13", "7.3.3+deb13")
     ]
-    for one in begun:
-        one.source.mkdir(parents=True)
-        one.objects.mkdir()
+    for build in builds:
+        build.source.mkdir(parents=True)
+        build.objects.mkdir()
     monkeypatch.setattr(debugkernel, "prepare", lambda *_: stock)
     monkeypatch.setattr(debugkernel.Build, "run", lambda _: None)
     debugkernel.ensure(lab, kind, Progress())
-    left = {path for path in work.iterdir() if path.is_dir()}
-    assert left == {begun[0].source, begun[0].objects}
-    assert kind.release("") in f"{begun[0].source}"
+    remaining = {path for path in work.iterdir() if path.is_dir()}
+    assert remaining == {builds[0].source, builds[0].objects}
+    assert kind.release("") in f"{builds[0].source}"
 
 
 def test_a_build_leaves_the_cache_to_other_commands(
@@ -100,13 +100,13 @@ def test_a_build_leaves_the_cache_to_other_commands(
     compiler.touch()
     builds = []
 
-    def build(one: debugkernel.Build) -> None:
+    def build(job: debugkernel.Build) -> None:
         places = (tmp_path / "lock", lab.var / "kernel/lock", tmp_path)
         with ExitStack() as stack:
             free = [stack.enter_context(paths.claimed(place)) for place in places]
         builds.append(free)
-        one.kernel.modules.mkdir(parents=True)
-        (one.kernel.modules / debugkernel.INSTALLED).touch()
+        job.kernel.modules.mkdir(parents=True)
+        (job.kernel.modules / debugkernel.INSTALLED).touch()
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
     monkeypatch.setattr(root, "ensure", lambda *_: lab)
@@ -127,7 +127,7 @@ def test_a_build_leaves_the_cache_to_other_commands(
 
 
 @pytest.fixture
-def made() -> Iterator[tuple[root.Root, Path]]:
+def lab_source() -> Iterator[tuple[root.Root, Path]]:
     """Return the lab's root and a directory in it."""
     with paths.locked(Progress()) as cache:
         lab = root.ensure(cache, Progress())
@@ -139,9 +139,9 @@ def made() -> Iterator[tuple[root.Root, Path]]:
 
 
 @pytest.mark.lab
-def test_a_patch_that_does_not_apply(made: tuple[root.Root, Path]) -> None:
+def test_a_patch_that_does_not_apply(lab_source: tuple[root.Root, Path]) -> None:
     assert len(PATCHED.patches) == 2
-    lab, source = made
+    lab, source = lab_source
     for patch in PATCHED.patches:
         text = patch.read_text()
         (name,) = {line[6:] for line in text.splitlines() if line[:6] == "+++ b/"}
@@ -152,8 +152,8 @@ def test_a_patch_that_does_not_apply(made: tuple[root.Root, Path]) -> None:
         file.write_text("something else\n")
         with pytest.raises(BulkmmError) as error:
             debugkernel.apply(lab, patch, source, "linux-source-7.3 7.3.9-1")
-        said = f"{patch.name} does not apply to linux-source-7.3 7.3.9-1: "
-        assert str(error.value).startswith(said)
+        expected = f"{patch.name} does not apply to linux-source-7.3 7.3.9-1: "
+        assert str(error.value).startswith(expected)
         assert len(str(error.value).splitlines()) == 1
         if text.count("\n@@ ") == 1:
             file.write_text("\n" * 2189 + "\n".join(old) + "\n")
@@ -177,14 +177,14 @@ def test_a_changed_patch_is_another_kernel(
 
 @pytest.mark.lab
 @pytest.mark.release
-def test_checkpatch_finds_nothing(made: tuple[root.Root, Path]) -> None:
+def test_checkpatch_finds_nothing(lab_source: tuple[root.Root, Path]) -> None:
     """That of the source which they are for; it takes a tracked file for no patch."""
-    lab, source = made
+    lab, source = lab_source
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
     kernel = kernels.ensure(lab, kinds.SERIES, Progress())
     scripts = [f"scripts/{name}" for name in names]
     upstream.extract(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]
     for patch in PATCHED.patches:
-        done = completed(script, input=patch.read_text(), timeout=300)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        result = completed(script, input=patch.read_text(), timeout=300)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

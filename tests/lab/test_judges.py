@@ -15,7 +15,7 @@ from lab.scenario import SCENARIOS, memmap, suites
 RELEASE = "6.12.107+deb13-cloud-amd64"
 
 
-def left(arm: str, **modes: str) -> Event:
+def unload_event(arm: str, **modes: str) -> Event:
     """Return what the module shows when it goes, each path after one hit."""
     files = {"version": "0.1"}
     for path, mode in modes.items():
@@ -24,14 +24,18 @@ def left(arm: str, **modes: str) -> Event:
     return on("state", when="unload", arm=arm, files=files)
 
 
-def ran() -> list[Event]:
-    said = {"category": "cow", "name": "cow", "verdict": "pass", "attempt": 1}
-    said |= {"passed": 3, "failed": 0, "skipped": 1}
-    found = [on("mm-unbuilt", name="planted")]
+def mm_events() -> list[Event]:
+    fields = {"category": "cow", "name": "cow", "verdict": "pass", "attempt": 1}
+    fields |= {"passed": 3, "failed": 0, "skipped": 1}
+    events = [on("mm-unbuilt", name="planted")]
     for arm in suites.STATES:
-        found += [on("mm-ran", arm=arm, category="cow", tests=1)]
-        found += [on("mm", arm=arm, **said)]
-    return [*found, left("on", clear="auto"), left("streaming", clear="streaming")]
+        events += [on("mm-ran", arm=arm, category="cow", tests=1)]
+        events += [on("mm", arm=arm, **fields)]
+    return [
+        *events,
+        unload_event("on", clear="auto"),
+        unload_event("streaming", clear="streaming"),
+    ]
 
 
 def stressed() -> list[Event]:
@@ -41,7 +45,7 @@ def stressed() -> list[Event]:
         on("soaked", process="folios", folios=3, wrong=0),
         on("soaked", process="copies", copies=8, wrong=0),
         on("soak", loads=2, turns=9),
-        left("on", memmap="on", clear="auto", copy="on", vmap="block"),
+        unload_event("on", memmap="on", clear="auto", copy="on", vmap="block"),
     ]
 
 
@@ -49,58 +53,60 @@ MM = scenario.find("upstream-mm").make(parts=("cow",))
 
 
 @pytest.mark.parametrize(
-    ("work", "said"),
-    [(MM, ran()), (scenario.find("stress").make(), stressed())],
+    ("work", "events"),
+    [(MM, mm_events()), (scenario.find("stress").make(), stressed())],
     ids=["mm", "stress"],
 )
-def test_one_thing_changed(work: Any, said: list[Event]) -> None:
-    held = Outcome(said)
-    assert failing(work, held) == set()
-    judgelib.all_is_seen(work.name, work, held)
-    assert work.facts(held)
+def test_one_thing_changed(work: Any, events: list[Event]) -> None:
+    outcome = Outcome(events)
+    assert failing(work, outcome) == set()
+    judgelib.all_is_seen(work.name, work, outcome)
+    assert work.facts(outcome)
 
 
 def test_kexec_must_have_begun_the_kernel_again() -> None:
     work = scenario.find("coexist").make(parts=("fentry", suites.KEXEC))
-    said = [on("start"), on("step", name="fentry"), on("start")]
-    assert failing(work, Outcome(said)) == set()
-    assert failing(work, Outcome(said[:2])) == {"every part was run"}
+    events = [on("start"), on("step", name="fentry"), on("start")]
+    assert failing(work, Outcome(events)) == set()
+    assert failing(work, Outcome(events[:2])) == {"every part was run"}
 
 
 def test_a_test_that_is_flaky_by_itself_may_be_so_with_the_module() -> None:
-    said = ran()
-    again = [{**one, "verdict": "fail"} for one in said if one["event"] == "mm"]
-    assert failing(MM, Outcome([*said, *again[:2]])) == set()
+    events = mm_events()
+    again = [{**one, "verdict": "fail"} for one in events if one["event"] == "mm"]
+    assert failing(MM, Outcome([*events, *again[:2]])) == set()
     # the first of each is the same
-    assert failing(MM, Outcome([*said, again[1]])) == set()
+    assert failing(MM, Outcome([*events, again[1]])) == set()
     first = on("mm", arm="on")
-    other = judgelib.changed(Outcome([*said, again[2]]), first, {"verdict": "fail"})
-    assert failing(MM, other) == {"cow: cow"}
+    outcome = judgelib.changed(Outcome([*events, again[2]]), first, {"verdict": "fail"})
+    assert failing(MM, outcome) == {"cow: cow"}
 
 
 def test_a_category_of_the_kernels_tests_must_have_run_one() -> None:
-    said = [one for one in ran() if one["event"] != "mm"]
+    events = [one for one in mm_events() if one["event"] != "mm"]
     wanted = {"tests passed", "every category was run"}
-    assert failing(MM, Outcome(said)) == wanted
-    older = [one | {"tests": 0} for one in said]
+    assert failing(MM, Outcome(events)) == wanted
+    older = [one | {"tests": 0} for one in events]
     assert failing(MM, Outcome(older)) == {"tests passed"}
 
 
 def test_who_else_stamped() -> None:
     """With one CPU nobody has, whatever the guest says of itself."""
-    said = left("on", memmap="on")
-    said["files"]["memmap/stats"] += "\nshared_bytes 9"
+    event = unload_event("on", memmap="on")
+    event["files"]["memmap/stats"] += "\nshared_bytes 9"
     for workers, wrong in ((1, True), (2, False)):
         work = scenario.find("pmem-fsdax-100g").make(workers=workers)
-        assert (f"stamped by {workers} CPUs" in failing(work, Outcome([said]))) is wrong
+        assert (
+            f"stamped by {workers} CPUs" in failing(work, Outcome([event]))
+        ) is wrong
 
 
-@pytest.mark.parametrize("refused", [0, 1])
-def test_a_process_without_a_folio_was_refused_some(refused: int) -> None:
-    said = on("soaked", process=1, folios=0, refused=refused, wrong=0)
-    ended = on("soak", turns=0, loads=0)
-    failed = failing(scenario.find("clear-faults"), Outcome([said, ended]))
-    assert ("every byte zero (process 1)" in failed) is not refused
+@pytest.mark.parametrize("refusals", [0, 1])
+def test_a_process_without_a_folio_was_refused_some(refusals: int) -> None:
+    process = on("soaked", process=1, folios=0, refused=refusals, wrong=0)
+    soak = on("soak", turns=0, loads=0)
+    failed = failing(scenario.find("clear-faults"), Outcome([process, soak]))
+    assert ("every byte zero (process 1)" in failed) is not refusals
 
 
 def test_a_comparison_that_says_nothing_is_no_verdict() -> None:
@@ -108,20 +114,24 @@ def test_a_comparison_that_says_nothing_is_no_verdict() -> None:
         memmap.compared(on("compare", label="last", verdict="?"))
 
 
-@pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.name)
-def test_a_job_follows_the_seed_and_silence_fails(one: scenario.Scenario) -> None:
-    seeds = [{"seed": n} if "seed" in one.takes else {} for n in (1, 1, 2)]
-    first, same, other = (one.make(**seed) for seed in seeds)
+@pytest.mark.parametrize(
+    "declaration", SCENARIOS, ids=lambda declaration: declaration.name
+)
+def test_a_job_follows_the_seed_and_silence_fails(
+    declaration: scenario.Scenario,
+) -> None:
+    seeds = [{"seed": n} if "seed" in declaration.takes else {} for n in (1, 1, 2)]
+    first, repeat, reseeded = (declaration.make(**seed) for seed in seeds)
     modules = ["kvm", "vfio_iommu_type1"]
-    assert first.job(modules) == same.job(modules)
-    measured = "rounds" in one.takes and one.name != "clear-latency"
-    assert (first.job(modules) != other.job(modules)) or not measured
+    assert first.job(modules) == repeat.job(modules)
+    has_rounds = "rounds" in declaration.takes and declaration.name != "clear-latency"
+    assert (first.job(modules) != reseeded.job(modules)) or not has_rounds
     start = on("start", release=RELEASE)
-    told = [on("zeroing", allocator="off"), on("preemption", model="none")]
-    told += [on("soak", turns=0, loads=0), on("pool-held", bytes=0)]
-    told += [on("pool-case", name="the rest of the file", error=1, wrong=0)]
-    if one.name != "stress":
-        assert failing(first, Outcome([start, *told]))
-    if "break_one_word" in one.takes:
-        broken = one.make(break_one_word=True, **seeds[0])
+    events = [on("zeroing", allocator="off"), on("preemption", model="none")]
+    events += [on("soak", turns=0, loads=0), on("pool-held", bytes=0)]
+    events += [on("pool-case", name="the rest of the file", error=1, wrong=0)]
+    if declaration.name != "stress":
+        assert failing(first, Outcome([start, *events]))
+    if "break_one_word" in declaration.takes:
+        broken = declaration.make(break_one_word=True, **seeds[0])
         assert broken.job(modules) != first.job(modules)

@@ -14,22 +14,24 @@ from lab.machine import arch, kinds
 from lab.scenario import SCENARIOS
 
 
-def listed(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
+def list_names(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     """Return the names, which text and JSON must agree on."""
     assert cli.main(["lab", "list", *words]) == Exit.OK
     text = capsys.readouterr().out
     assert cli.main(["lab", "list", *words, "--json"]) == Exit.OK
-    held = json.loads(capsys.readouterr().out)
-    valid(held)
-    names = {one["name"] for one in held["scenarios"]}
+    document = json.loads(capsys.readouterr().out)
+    valid(document)
+    names = {one["name"] for one in document["scenarios"]}
     assert names == {line for line in text.splitlines() if line[:1].strip()}
     return names
 
 
 def test_all(capsys: pytest.CaptureFixture[str]) -> None:
-    every = [listed(capsys, "--family", family) for family in choices.FAMILIES]
-    assert all(every)
-    assert listed(capsys) == set().union(*every) == {one.name for one in SCENARIOS}
+    by_family = [list_names(capsys, "--family", family) for family in choices.FAMILIES]
+    assert all(by_family)
+    assert (
+        list_names(capsys) == set().union(*by_family) == {one.name for one in SCENARIOS}
+    )
 
 
 def test_a_kernel_newer_than_what_a_scenario_needs() -> None:
@@ -56,9 +58,9 @@ def test_filters(
     has: str | None,
     lacks: str | None,
 ) -> None:
-    found = listed(capsys, *words)
-    assert has is None or has in found
-    assert lacks not in found
+    names = list_names(capsys, *words)
+    assert has is None or has in names
+    assert lacks not in names
 
 
 def test_a_kernel_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,10 +76,10 @@ def test_what_is_listed_is_what_lab_run_takes(
     for on in arch.ALL:
         for kernel in (*on.series, *kinds.of(on)):
             where = ("--kernel", kernel, "--arch", on.name)
-            found = listed(capsys, *where)
-            for one in SCENARIOS:
-                request = asked([one.name, *where])
-                if one.name in found:
+            names = list_names(capsys, *where)
+            for declaration in SCENARIOS:
+                request = asked([declaration.name, *where])
+                if declaration.name in names:
                     run.check(request)
                 else:
                     with pytest.raises(UsageError):

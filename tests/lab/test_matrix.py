@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from judgelib import Heard, all_is_seen
+from judgelib import Reports, all_is_seen
 from lablib import whole
 
 from bulkmm import cli
@@ -26,9 +26,9 @@ CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G
 
 
 def document(*, ok: bool = True) -> Document:
-    found = Document(machine={"accelerator": "TCG"})
-    found.checks = [Check("a", ok, ""), Check("b", ok=True, detail="")]
-    return found
+    result = Document(machine={"accelerator": "TCG"})
+    result.checks = [Check("a", ok, ""), Check("b", ok=True, detail="")]
+    return result
 
 
 def test_every_scenario_runs_on_the_debug_kernel() -> None:
@@ -36,11 +36,11 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     assert {cell.kernel for cell in cells} == set(kinds.NAMES)
     assert all(scenario.find(cell.scenario).runs_on(cell.kernel) for cell in cells)
     assert len({cell.name for cell in cells}) == len(cells)
-    there = {cell.scenario for cell in cells if cell.kernel == "debug"}
+    covered = {cell.scenario for cell in cells if cell.kernel == "debug"}
     names = {one.name for one in scenario.SCENARIOS if one.runs_on("debug")}
     # what they test is the command, beside what others have there
     command = {"pool-grow", "prezero-days"}
-    assert names - there == {"ndctl-odd", "stress"} | command
+    assert names - covered == {"ndctl-odd", "stress"} | command
 
 
 def test_every_cell_is_what_lab_run_takes() -> None:
@@ -56,13 +56,13 @@ def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
     def prepared(changed: str = "") -> run.Prepared:
         lab = Root(Path("/root"))
         names = ("base", "module", "over", "disk")
-        made = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
+        files = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
         return run.Prepared(
             Kernel(lab, "7.3.4"),
-            made["base"],
-            [made["module"]],
-            [made["over"]],
-            made["disk"],
+            files["base"],
+            [files["module"]],
+            [files["over"]],
+            files["disk"],
         )
 
     assert run.identity(prepared()) == run.identity(prepared())
@@ -79,10 +79,10 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ran = []
+    requests = []
 
     def booted(request: run.Request) -> Document:
-        ran.append(request)
+        requests.append(request)
         return document()
 
     monkeypatch.setattr(run, "would_be_of", lambda _request: "same")
@@ -91,12 +91,12 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
     earlier.run["key"] = key
     earlier.write(tmp_path / f"{CELL.name}.json")
     assert matrix._run_cell(CELL, tmp_path, resume=True).ok
-    assert len(ran) == runs
+    assert len(requests) == runs
     matrix._run_cell(CELL, tmp_path, resume=False)
-    assert len(ran) == runs + 1
+    assert len(requests) == runs + 1
     (tmp_path / f"{CELL.name}.json").write_text('{"schema_version": 7}')
     assert matrix._run_cell(CELL, tmp_path, resume=True).ok
-    assert len(ran) == runs + 2
+    assert len(requests) == runs + 2
 
 
 def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
@@ -113,21 +113,21 @@ def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
     monkeypatch.setattr(roots, "ensure", lambda *_: Root(tmp_path))
     monkeypatch.setattr(kernels, "update", lambda *_: None)
     monkeypatch.setattr(kernels, "newest", newest)
-    found = matrix._newer([replace(CELL, kernel=name) for name in archs.X86_64.series])
-    assert [cell.kernel for cell in found] == [releases["7.3"]]
+    cells = matrix._newer([replace(CELL, kernel=name) for name in archs.X86_64.series])
+    assert [cell.kernel for cell in cells] == [releases["7.3"]]
 
 
 def test_a_run_that_cannot_be_does_not_end_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what was run stands in the page, whatever comes after."""
-    page, ran = tmp_path / "page.md", []
+    page, requests = tmp_path / "page.md", []
     begin, end = "By hand.\n<!-- generated: begin -->\n", "<!-- generated: end -->\n"
     page.write_text(f"{begin}old\n{end}")
 
     def booted(request: run.Request) -> Document:
-        ran.append(request)
-        if len(ran) == 1:
+        requests.append(request)
+        if len(requests) == 1:
             raise OSError(28, "No space left on device", "/a")
         raise KeyboardInterrupt
 
@@ -139,7 +139,7 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
     assert "old" in page.read_text()
     monkeypatch.setattr(run, "need_root", lambda: None)
     assert cli.main(words) == Exit.INTERRUPTED
-    assert len(ran) == 2
+    assert len(requests) == 2
     text = page.read_text()
     assert text.startswith(begin)
     assert text.endswith(end)
@@ -169,11 +169,11 @@ PUSH = (
     ],
     ids=lambda cell: cell.name,
 )
-def test_a_cell(cell: matrix.Cell, tmp_path: Path, heard: Heard) -> None:
+def test_a_cell(cell: matrix.Cell, tmp_path: Path, reports: Reports) -> None:
     line = matrix._run_cell(cell, tmp_path, resume=False)
     assert line.ok, line.said
     assert line.said.startswith("passed ")
-    made = json.loads((tmp_path / f"{cell.name}.json").read_text())
-    whole(made, rounds=3)
-    ((work, outcome),) = heard
+    result = json.loads((tmp_path / f"{cell.name}.json").read_text())
+    whole(result, rounds=3)
+    ((work, outcome),) = reports
     all_is_seen(" ".join(cell.words), work, outcome)

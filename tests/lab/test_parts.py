@@ -39,7 +39,7 @@ INDEX = {
 
 OLD = "WARNING: CPU: 0 PID: 1 at mm/vmalloc.c:556 vmap_small_pages_range_noflush+0x4"
 NEW = "WARNING: mm/vmalloc.c:565 at vmap_small_pages_range_noflush+0x449/0x5e0"
-Said = tuple[str, ...]
+LogLines = tuple[str, ...]
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_bad_kernel_log(line: str) -> None:
 def test_good_kernel_log() -> None:
     log = "mtrr: your CPUs had inconsistent fixed MTRR settings\nx86/mm: passed"
     assert klog.search(log) == []
-    told = "rcupdate.rcu_cpu_stall_timeout=60 panic_on_oops=1"
-    log = f"Command line: {told}\nKernel command line: {told} BUG:"
+    parameters = "rcupdate.rcu_cpu_stall_timeout=60 panic_on_oops=1"
+    log = f"Command line: {parameters}\nKernel command line: {parameters} BUG:"
     log += "\nRCU CPU stall warnings timeout set to 60 (rcu_cpu_stall_timeout)."
     log += "\nbulkmm: memmap: off: CONFIG_KASAN: the configuration rules it out (-95)"
     log += "\nWARNING: stack going in the wrong direction? at return_to_handler+0x46"
     assert klog.search(log) == []
 
 
-def logged(arm: str, *said: str, what: str = "null-first") -> str:
-    begin = f"[ 1.0] bulkmm-lab: warnings of {what} in {arm} begin"
-    return "\n".join([begin, *said, "[ 1.1] bulkmm-lab: warnings end", ""])
+def logged(arm: str, *lines: str, case: str = "null-first") -> str:
+    begin = f"[ 1.0] bulkmm-lab: warnings of {case} in {arm} begin"
+    return "\n".join([begin, *lines, "[ 1.1] bulkmm-lab: warnings end", ""])
 
 
 def test_expected_warnings_are_no_fault() -> None:
@@ -104,8 +104,8 @@ def test_expected_warnings_are_no_fault() -> None:
     assert klog.search(log + "Call Trace:") == [*klog.search(log), "Call Trace:"]
     assert klog.search(logged("pte", "WARNING: Oops")) == ["WARNING: Oops"]
     for line, place in ((OLD, "mm/vmalloc.c:556"), (NEW, "mm/vmalloc.c:565")):
-        found = klog.warnings(logged("pte", line, line) + line)
-        assert found == [("null-first", "pte", [place, place])]
+        warnings = klog.warnings(logged("pte", line, line) + line)
+        assert warnings == [("null-first", "pte", [place, place])]
     lockdep = "WARNING: bad unlock balance detected!"
     assert klog.warnings(logged("pte", f"[ 1.0] {lockdep}"))[0][2] == [lockdep]
 
@@ -115,7 +115,7 @@ def test_expected_warnings_are_no_fault() -> None:
     [((OLD,), (OLD,), True), ((OLD,), (), True), ((OLD,), (NEW,), False)],
 )
 def test_nothing_else_warns_than_without_the_module(
-    absent: Said, on: Said, *, ok: bool
+    absent: LogLines, on: LogLines, *, ok: bool
 ) -> None:
     log = logged("absent", *absent) + logged("on", *on)
     faults = scenario.find("hotplug-faults")
@@ -123,7 +123,7 @@ def test_nothing_else_warns_than_without_the_module(
 
 
 @pytest.mark.parametrize(
-    ("what", "absent", "pte", "ok"),
+    ("case", "absent", "pte", "ok"),
     [
         ("null-first", (OLD,), (OLD,), True),
         ("null-first", (OLD,), (), False),
@@ -135,10 +135,10 @@ def test_nothing_else_warns_than_without_the_module(
         ("test_vmalloc", (OLD,), (OLD,), False),
     ],
 )
-def test_warnings(what: str, absent: Said, pte: Said, *, ok: bool) -> None:
-    log = logged("absent", *absent, what=what) + logged("pte", *pte, what=what)
-    held = vm.Outcome(log=log)
-    assert [check.ok for check in vmap.warnings(held, "absent")] == [ok]
+def test_warnings(case: str, absent: LogLines, pte: LogLines, *, ok: bool) -> None:
+    log = logged("absent", *absent, case=case) + logged("pte", *pte, case=case)
+    outcome = vm.Outcome(log=log)
+    assert [check.ok for check in vmap.warnings(outcome, "absent")] == [ok]
 
 
 def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
@@ -151,22 +151,22 @@ def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
         tried.append(1)
         return "" if len(tried) > 2 else "busy"
 
-    def chosen(wish: str) -> str:
+    def choose(wish: str) -> str:
         return accel.choose(wish, kernel, tmp_path, Progress())
 
     monkeypatch.setattr(accel, "DEVICE", tmp_path)
     monkeypatch.setattr(accel, "_probe", probe)
-    assert [chosen("auto"), chosen("auto"), len(tried)] == ["tcg", "tcg", 1]
+    assert [choose("auto"), choose("auto"), len(tried)] == ["tcg", "tcg", 1]
     with pytest.raises(BulkmmError, match="busy"):
-        chosen("kvm")
-    assert [chosen("kvm"), chosen("kvm"), chosen("auto")] == ["kvm"] * 3
+        choose("kvm")
+    assert [choose("kvm"), choose("kvm"), choose("auto")] == ["kvm"] * 3
     assert len(tried) == 3
 
 
 def test_a_signal_that_ends_qemu_is_named() -> None:
-    held = vm.Outcome([{"event": "start"}], code=-11)
+    outcome = vm.Outcome([{"event": "start"}], code=-11)
     with pytest.raises(BulkmmError, match=r"QEMU ended by SIGSEGV .*: last$"):
-        vm._judge(held, "first\nlast\n", 1)
+        vm._judge(outcome, "first\nlast\n", 1)
 
 
 def test_only_our_taint_is_allowed() -> None:
@@ -216,9 +216,9 @@ def test_what_failed_is_the_program_and_not_what_started_it() -> None:
 
 
 def test_the_reason_why_there_is_no_root_is_the_cause() -> None:
-    said = "W: no sandbox\nErr:1 m InRelease\nE: m: refused\nE: Some files"
-    assert root._reason(child.ChildError(["mmdebstrap"], 100, said)) == "m: refused"
-    late = root._reason(child.ChildError(["mmdebstrap"], None, said))
+    output = "W: no sandbox\nErr:1 m InRelease\nE: m: refused\nE: Some files"
+    assert root._reason(child.ChildError(["mmdebstrap"], 100, output)) == "m: refused"
+    late = root._reason(child.ChildError(["mmdebstrap"], None, output))
     assert late.startswith("mmdebstrap ran out of time")
 
 
@@ -231,7 +231,7 @@ def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", script]) as lab:
         pid = _wait_for(tmp_path / "pid")
         lab.kill()
-    assert _gone(pid)
+    assert _has_ended(pid)
 
 
 def _wait_for(file: Path) -> int:
@@ -242,7 +242,7 @@ def _wait_for(file: Path) -> int:
     pytest.fail("the child did not start")
 
 
-def _gone(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     for _ in range(50):
         try:
             os.kill(pid, 0)
@@ -275,8 +275,8 @@ def test_scratch_directories_go_with_their_owner(
 ) -> None:
     """Killed, with the next one; those of others, and of the living, stay."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    other = tmp_path / "bulkmm-b-1"
-    other.mkdir()
+    foreign = tmp_path / "bulkmm-b-1"
+    foreign.mkdir()
     with subprocess.Popen(
         [sys.executable, "-c", SCRATCH],
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -290,8 +290,8 @@ def test_scratch_directories_go_with_their_owner(
             assert len([*tmp_path.glob("bulkmm-a-*")]) == 3
         run.send_signal(how)
     assert len([*tmp_path.iterdir()]) == (3 if how == signal.SIGKILL else 1)
-    with paths.scratch("bulkmm-a-") as made:
-        assert {*tmp_path.iterdir()} == {other, made}
+    with paths.scratch("bulkmm-a-") as directory:
+        assert {*tmp_path.iterdir()} == {foreign, directory}
 
 
 def test_no_two_functions_of_the_guest_have_one_name() -> None:

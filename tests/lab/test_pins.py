@@ -12,7 +12,7 @@ from lab import paths
 from lab.machine import kernels, pins, root, vm
 from lab.machine.arch import ALL, X86_64
 
-LOST = "the archive no longer has it: "
+UNAVAILABLE = "the archive no longer has it: "
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def pinned(
 
     def pin(name: str, version: str) -> None:
         lines = paths.VERSIONS.read_text(encoding="utf-8").splitlines()
-        other = [
+        new_lines = [
             f"{name} {version}" if li.split()[:1] == [name] else li for li in lines
         ]
         file = tmp_path / "versions.txt"
-        file.write_text("\n".join(other), encoding="utf-8")
+        file.write_text("\n".join(new_lines), encoding="utf-8")
         monkeypatch.setattr(pins, "VERSIONS", file)
 
     return pin
@@ -50,20 +50,20 @@ def test_a_kernel_that_the_archive_lost(
 ) -> None:
     progress = Progress()
     with paths.locked(progress) as cache:
-        made = root.ensure(cache, progress)
-        usual = kernels.ensure(made, "7.3", progress).release
+        lab_root = root.ensure(cache, progress)
+        usual = kernels.ensure(lab_root, "7.3", progress).release
         capsys.readouterr()
         pinned("linux-7.3", "7.3.0+deb13")
         for _again in range(2):
-            found = kernels.ensure(made, "7.3", progress)
-            assert found.release == kernels.newest(made, "7.3", X86_64)
-            assert found.image.is_file()
-            said = capsys.readouterr().err
+            kernel = kernels.ensure(lab_root, "7.3", progress)
+            assert kernel.release == kernels.newest(lab_root, "7.3", X86_64)
+            assert kernel.image.is_file()
+            stderr = capsys.readouterr().err
             wanted = "kernel 7.3.0+deb13-cloud-amd64 is pinned, but"
-            assert f"{wanted} {LOST}{found.release}" in said
+            assert f"{wanted} {UNAVAILABLE}{kernel.release}" in stderr
         pinned("linux-7.3", usual.partition("-")[0])
-        assert kernels.ensure(made, "7.3", progress).release == usual
-        assert LOST not in capsys.readouterr().err
+        assert kernels.ensure(lab_root, "7.3", progress).release == usual
+        assert UNAVAILABLE not in capsys.readouterr().err
 
 
 @pytest.mark.lab
@@ -71,17 +71,17 @@ def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> 
     """The others stay pinned, and apt takes what the archive has of it."""
     progress = Progress()
     with paths.locked(progress) as cache:
-        made = root.ensure(cache, progress)
+        lab_root = root.ensure(cache, progress)
         pinned("cpio", "0-1")  # from here on another root would be asked for
-        with vm.run_directory(made) as place:
+        with vm.run_directory(lab_root) as place:
             parts = place / "etc/apt/preferences.d"
             parts.mkdir(parents=True)
-            made.run(["sh", "-c", pins.hook(), "sh", made.inner(place)])
-            where = f"-oDir::Etc::PreferencesParts={made.inner(parts)}"
-            said = made.run(["apt-cache", where, "policy"])
-            has = made.run(root.INSTALLED)
+            lab_root.run(["sh", "-c", pins.hook(), "sh", lab_root.inner(place)])
+            where = f"-oDir::Etc::PreferencesParts={lab_root.inner(parts)}"
+            policy = lab_root.run(["apt-cache", where, "policy"])
+            has = lab_root.run(root.INSTALLED)
     versions = dict(line.split() for line in has.splitlines())
     assert f"cpio 0-1 ({versions['cpio']} instead)" in pins.list_mismatches(has)
-    held = {name for name, one in pins.packages().items() if versions[name] == one}
-    assert "cpio" not in held
-    assert held == set(re.findall(r"(\S+) -> \S+ with priority 990", said))
+    effective = {name for name, one in pins.packages().items() if versions[name] == one}
+    assert "cpio" not in effective
+    assert effective == set(re.findall(r"(\S+) -> \S+ with priority 990", policy))

@@ -24,14 +24,14 @@ class Idle(Progress):
 
     def step(self, text: str) -> Iterator[None]:  # type: ignore[override]
         """Say what was not prepared."""
-        return self._made(text)
+        return self._fail(text)
 
-    def _made(self, text: str) -> NoReturn:
+    def _fail(self, text: str) -> NoReturn:
         pytest.fail(f"a run would have to do this: {text}")
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "made"),
+    ("words", "code", "expected"),
     [
         (("6.12",), Exit.OK, {"6.12": ["x86_64"]}),
         (("7.3", "debug"), Exit.OK, {"7.3": [*NAMES], "debug": ["x86_64"]}),
@@ -42,12 +42,12 @@ def test_a_kernel_of_some_architectures(
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
     code: Exit,
-    made: dict[str, list[str]],
+    expected: dict[str, list[str]],
 ) -> None:
-    found: dict[str, list[str]] = {}
+    arches: dict[str, list[str]] = {}
 
     def requested(name: str, on: Arch, _defines: list[str]) -> list[str]:
-        found.setdefault(name, []).append(on.name)
+        arches.setdefault(name, []).append(on.name)
         return [name]
 
     ready = SimpleNamespace(kernel=SimpleNamespace(release="7.3.4"))
@@ -55,9 +55,9 @@ def test_a_kernel_of_some_architectures(
     monkeypatch.setattr(run, "prepared", lambda *_: ready)
     monkeypatch.setattr(run, "need_root", lambda: None)
     monkeypatch.setattr(run, "locked_with", lambda *_: nullcontext())
-    given = [word for name in words for word in ("--kernel", name)]
-    assert cli.main(["lab", "prepare", *given]) == code
-    assert found == made
+    options = [word for name in words for word in ("--kernel", name)]
+    assert cli.main(["lab", "prepare", *options]) == code
+    assert arches == expected
 
 
 @pytest.mark.lab
@@ -69,9 +69,9 @@ def test_a_run_finds_everything_made() -> None:
     with paths.locked(Progress()) as cache:
         for on, kernel in SERIES:
             for request in prepare.requests(kernel, on, []):
-                made = run.prepared(cache, request, Idle())
+                ready = run.prepared(cache, request, Idle())
                 wanted = request.scenario
-                assert bool(made.disk) is wanted.disk
-                assert len(made.modules) == len(build.PRODUCTS) + bool(wanted.upstream)
-                assert bool(made.over) is bool(wanted.suite or wanted.disk)
-                assert all(path.is_dir() for path in made.over)
+                assert bool(ready.disk) is wanted.disk
+                assert len(ready.modules) == len(build.PRODUCTS) + bool(wanted.upstream)
+                assert bool(ready.over) is bool(wanted.suite or wanted.disk)
+                assert all(path.is_dir() for path in ready.over)

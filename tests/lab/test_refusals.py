@@ -23,34 +23,34 @@ FSDAX = "pmem-fsdax-100g"
 
 
 # text that each option is given, and text that it refuses
-GIVEN = {"SIZE": ("2G", "2T"), "N": ("3", "-1"), None: ("", "")}
-GIVEN |= dict.fromkeys(("NAME", "BACKEND"), ("a", ""))
+VALUES = {"SIZE": ("2G", "2T"), "N": ("3", "-1"), None: ("", "")}
+VALUES |= dict.fromkeys(("NAME", "BACKEND"), ("a", ""))
 
 
-@pytest.mark.parametrize("one", SCENARIOS, ids=[one.name for one in SCENARIOS])
+@pytest.mark.parametrize("declaration", SCENARIOS, ids=[one.name for one in SCENARIOS])
 def test_each_option_applies_or_is_refused(
-    refused: Callable[..., tuple[int, str]], one: Scenario
+    run_refused: Callable[..., tuple[int, str]], declaration: Scenario
 ) -> None:
-    where = ("run", one.name, "--kernel", one.kind or "7.3")
+    where = ("run", declaration.name, "--kernel", declaration.kind or "7.3")
     for option in choices._take(ArgumentParser()):
         flag = choices.FLAGS[option.dest]
-        good, bad = GIVEN[option.metavar]
+        good, bad = VALUES[option.metavar]
         good = next(iter(option.choices)) if option.choices else good
         words = [flag, good] if good else [flag]
-        if option.dest not in one.takes:
-            code, line = refused(*where, *words)
-            assert line == f"bulkmm: {flag} does not apply to {one.name}"
+        if option.dest not in declaration.takes:
+            code, line = run_refused(*where, *words)
+            assert line == f"bulkmm: {flag} does not apply to {declaration.name}"
             assert code == Exit.USAGE
         elif isinstance(option.type, partial):
-            code, line = refused(*where, flag, bad)
+            code, line = run_refused(*where, flag, bad)
             assert f"{flag}: {bad}: give {option.type.args[1]} " in line
             assert code == Exit.USAGE
 
 
 def test_result_file_is_checked_before_the_run(
-    refused: Callable[..., tuple[int, str]], tmp_path: Path
+    run_refused: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    code, line = refused("run", FSDAX, "-o", str(tmp_path / "no" / "file"))
+    code, line = run_refused("run", FSDAX, "-o", str(tmp_path / "no" / "file"))
     assert code == Exit.ENVIRONMENT
     assert "cannot be written" in line
 
@@ -76,8 +76,8 @@ def test_without_a_checkout(
         assert populate._qemu() in ([], ["qemu-system-x86_64"])
         return
     assert cli.main(["bench", *words.split()]) == Exit.ENVIRONMENT
-    said = capsys.readouterr().err
-    assert said == f"bulkmm: the lab runs from a source checkout: no {nowhere}\n"
+    stderr = capsys.readouterr().err
+    assert stderr == f"bulkmm: the lab runs from a source checkout: no {nowhere}\n"
 
 
 SHORT = shutil.disk_usage("/")._replace(free=100_000_000)
@@ -85,7 +85,7 @@ LITTLE = (machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
 
 
 @pytest.mark.parametrize(
-    ("words", "lacks", "says"),
+    ("words", "lacks", "message"),
     [
         (FSDAX, (os, "geteuid", lambda: 1000), "needs root"),
         (FSDAX, LITTLE, "6 GB are needed, 1.0 GB are available"),
@@ -101,42 +101,42 @@ LITTLE = (machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
     ],
 )
 def test_a_machine_that_lacks_something(
-    refused: Callable[..., tuple[int, str]],
+    run_refused: Callable[..., tuple[int, str]],
     empty_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
     words: str,
     lacks: tuple[Any, str, Any],
-    says: str,
+    message: str,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(machine, "memory_kib", lambda _field: 64 << 20)
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     monkeypatch.setattr(*lacks)
-    code, line = refused("run", *words.split())
+    code, line = run_refused("run", *words.split())
     assert code == Exit.ENVIRONMENT
-    assert says.format(empty_cache) in line
+    assert message.format(empty_cache) in line
     assert not list(empty_cache.glob("root*"))
 
 
 @pytest.mark.parametrize("name", ["populate-guest", "pmem-faults"])
 def test_cpus_where_memory_nodes_have_them(
-    refused: Callable[..., tuple[int, str]], name: str
+    run_refused: Callable[..., tuple[int, str]], name: str
 ) -> None:
-    code, line = refused("run", name, "--cpus", "8")
+    code, line = run_refused("run", name, "--cpus", "8")
     assert code == Exit.USAGE
     assert "--cpus does not apply" in line
 
 
 @pytest.mark.vm
 def test_no_network(
-    refused: Callable[..., tuple[int, str]],
+    run_refused: Callable[..., tuple[int, str]],
     empty_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mirror = "http://127.0.0.1:9/debian"
     monkeypatch.setenv("BULKMM_DEBIAN_MIRROR", mirror)
-    code, line = refused("run", FSDAX)
+    code, line = run_refused("run", FSDAX)
     assert code == Exit.ENVIRONMENT
     assert f"could not be made from {mirror}" in line
     assert "BULKMM_DEBIAN_MIRROR" in line

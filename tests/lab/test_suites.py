@@ -21,12 +21,12 @@ GUEST = Path(__file__).parents[2] / "lab" / "guest"
 
 
 @pytest.fixture
-def built() -> Iterator[Callable[..., Path]]:
+def build_programs() -> Iterator[Callable[..., Path]]:
     """Return what builds programs as those of mm are built."""
     progress = Progress()
     with ExitStack() as stack:
-        made = root.ensure(stack.enter_context(paths.locked(progress)), progress)
-        source = stack.enter_context(vm.run_directory(made))
+        lab_root = root.ensure(stack.enter_context(paths.locked(progress)), progress)
+        source = stack.enter_context(vm.run_directory(lab_root))
 
         def build(**programs: str) -> Path:
             tests, to = source / programs_of_mm.SELFTESTS / "mm", source / "to"
@@ -36,8 +36,8 @@ def built() -> Iterator[Callable[..., Path]]:
             (tests / "Makefile").write_text(MAKEFILE.format(" ".join(programs)))
             for name, text in programs.items():
                 (tests / f"{name}.c").write_text(text)
-            kernel = Kernel(made, "planted")
-            programs_of_mm._build_mm(kernel, source, made.path, to)
+            kernel = Kernel(lab_root, "planted")
+            programs_of_mm._build_mm(kernel, source, lab_root.path, to)
             return to
 
         yield build
@@ -54,9 +54,9 @@ SOUND, PLANTED = "int main(void) { return 0; }\n", "int main(void) { return NONE
 
 @pytest.mark.lab
 def test_what_does_not_build_is_skipped_in_every_state(
-    built: Callable[..., Path],
+    build_programs: Callable[..., Path],
 ) -> None:
-    to = built(planted=PLANTED, sound=SOUND)
+    to = build_programs(planted=PLANTED, sound=SOUND)
     assert {one.name for one in to.iterdir()} == {
         *("sound", "sound.test", "planted", programs_of_mm.UNBUILT)
     }
@@ -66,9 +66,9 @@ def test_what_does_not_build_is_skipped_in_every_state(
 
 
 @pytest.mark.lab
-def test_it_is_an_error_if_nothing_builds(built: Callable[..., Path]) -> None:
+def test_it_is_an_error_if_nothing_builds(build_programs: Callable[..., Path]) -> None:
     with pytest.raises(BulkmmError, match=r"do not build for planted(.|\n)*NONE"):
-        built(planted=PLANTED)
+        build_programs(planted=PLANTED)
 
 
 RUNNER = """TAP version 13
@@ -92,5 +92,5 @@ late 0 0 0 thp
 
 def test_what_the_runner_says_is_understood() -> None:
     script = f". {GUEST}/upstream_mm.sh; mm_parse"
-    done = completed(["sh", "-c", script], input=RUNNER, check=True, timeout=30)
-    assert done.stdout == PARSED
+    result = completed(["sh", "-c", script], input=RUNNER, check=True, timeout=30)
+    assert result.stdout == PARSED

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judgelib import Heard, all_is_seen
+from judgelib import Reports, all_is_seen
 from lablib import LAB, lab, passed, tiers, whole
 
 from bulkmm import cli
@@ -43,11 +43,11 @@ ARM64 = ("--arch", "arm64")
 OLD_CPU = ("--cpu", "cortex-a72")
 ALL_OFF = "arm64.nomte arm64.nobti arm64.nopauth arm64.nomops"
 BACKENDS = {"", "generic", "stp", "stnp", "dczva", "mops"}
-ONE, TWO = ("--rounds", "1"), ("--rounds", "2")
+ONE_ROUND, TWO_ROUNDS = ("--rounds", "1"), ("--rounds", "2")
 PUSH = [  # what the quick matrix has not
-    (DEVDAX, "7.3", "--size", "2G", "--map", "mem", *SHARED, *TWO),
-    (DEVDAX, "7.3", "--size", "1040M", "--align", "4K", *TWO),
-    ("upstream-hmm", "7.3", *ONE),
+    (DEVDAX, "7.3", "--size", "2G", "--map", "mem", *SHARED, *TWO_ROUNDS),
+    (DEVDAX, "7.3", "--size", "1040M", "--align", "4K", *TWO_ROUNDS),
+    ("upstream-hmm", "7.3", *ONE_ROUND),
     ("pmem-faults", "7.3"),
     ("pmem-verify", "6.12"),
     ("hook-faults", "7.3", *INTEL),
@@ -57,21 +57,21 @@ PUSH = [  # what the quick matrix has not
     ("thp-2m", "7.3", "--init-on-alloc", "1", *FEW[:2], *THP),
     ("mthp", "7.3", *UNZEROED, *FEW[:2], *SIZES, *THP),
     ("hugetlb-2m", "6.1", *FEW, *THP),
-    ("clear-cases", "6.12", *ONE),
-    ("clear-latency", "7.3", "--preempt", "lazy", "--kib", "2048", *ONE),
+    ("clear-cases", "6.12", *ONE_ROUND),
+    ("clear-latency", "7.3", "--preempt", "lazy", "--kib", "2048", *ONE_ROUND),
     ("hotplug-faults", "7.3"),
     ("prezero-scarce", "7.3"),
-    ("pool-grow", "7.3", *ONE),
+    ("pool-grow", "7.3", *ONE_ROUND),
     ("vmap-faults", "7.3", "--seconds", "5"),
     ("upstream-vmalloc", "7.3", *UPSTREAM, "block"),
     ("coexist", "7.3", *COEXIST),
-    ("ndctl-odd", "6.12", *ONE, "--seed", "6"),
+    ("ndctl-odd", "6.12", *ONE_ROUND, "--seed", "6"),
     ("thp-2m", "7.3", *ARM64, *UNZEROED, *FEW, *THP),
     ("mthp", "7.3", *ARM64, *UNZEROED, *SIZES[:2], *OLD_CPU, *FEW[:2], *THP),
 ]
 RELEASE = [
-    (DEVDAX, "6.12", "--size", "2G", *TWO),
-    (DEVDAX, "6.12", "--size", "12G", "--align", "1G", *TWO),
+    (DEVDAX, "6.12", "--size", "2G", *TWO_ROUNDS),
+    (DEVDAX, "6.12", "--size", "12G", "--align", "1G", *TWO_ROUNDS),
     ("pmem-faults", "6.12"),
     ("pmem-verify", "7.3"),
     ("hook-faults", "6.1"),
@@ -89,15 +89,15 @@ RELEASE = [
     ("prezero-days", "7.3", "--seconds", "300"),
     ("prezero-stress", "7.3", "--folios", "3000"),
     ("prezero-stress", "6.12", "--folios", "3000"),
-    ("pool-grow", "6.1", *ONE),
-    ("hugetlb-1g", "7.3", "--way", "write-middle", *ONE, "--folios", "1"),
-    ("clear-cases", "7.3", *ONE),
-    ("clear-latency", "6.12", "--preempt", "none", "--kib", "2048", *ONE),
-    ("hotplug-virtio-mem-4g", "6.1", *ONE),
-    ("hotplug-virtio-mem-4g", "7.3", *ONE),
+    ("pool-grow", "6.1", *ONE_ROUND),
+    ("hugetlb-1g", "7.3", "--way", "write-middle", *ONE_ROUND, "--folios", "1"),
+    ("clear-cases", "7.3", *ONE_ROUND),
+    ("clear-latency", "6.12", "--preempt", "none", "--kib", "2048", *ONE_ROUND),
+    ("hotplug-virtio-mem-4g", "6.1", *ONE_ROUND),
+    ("hotplug-virtio-mem-4g", "7.3", *ONE_ROUND),
     ("vmap-faults", "6.12", "--seconds", "5"),
     ("upstream-vmalloc", "6.12", *UPSTREAM, "pte"),
-    (DEVDAX, "7.3", *ARM64, "--size", "2G", "--map", "mem", *OLD_CPU, *ONE),
+    (DEVDAX, "7.3", *ARM64, "--size", "2G", "--map", "mem", *OLD_CPU, *ONE_ROUND),
     ("pmem-faults", "7.3", *ARM64),
     ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "1", *FEW[:2], *THP),
     ("hugetlb-2m", "7.3", *ARM64, "--way", "fallocate", "--append", ALL_OFF, *THP),
@@ -105,48 +105,48 @@ RELEASE = [
 
 
 @pytest.mark.parametrize("argv", tiers(PUSH, RELEASE), ids=" ".join)
-def test_scenario(argv: tuple[str, ...], tmp_path: Path, heard: Heard) -> None:
+def test_scenario(argv: tuple[str, ...], tmp_path: Path, reports: Reports) -> None:
     name, kernel, *words = argv
     document = passed(tmp_path, name, "--kernel", kernel, *words)
-    ((work, outcome),) = heard
+    ((work, outcome),) = reports
     all_is_seen(" ".join(argv), work, outcome)
-    ran, one = document["run"], scenario.find(name)
-    assert ran["kernel"].startswith(kernel)
+    facts, declaration = document["run"], scenario.find(name)
+    assert facts["kernel"].startswith(kernel)
     whole(document, rounds=1 if "--rounds 1" in " ".join(words) else 2)
     arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
-    assert bool(arms) is one.measures
+    assert bool(arms) is declaration.measures
     if name == DEVDAX:
-        assert ("[movnti" in ran["backends"]) or "movnti" not in words
-        assert ("stnp" in ran["backends"]) is (ran["arch"] == "arm64")
+        assert ("[movnti" in facts["backends"]) or "movnti" not in words
+        assert ("stnp" in facts["backends"]) is (facts["arch"] == "arm64")
     if words[-2:] == list(THP[-2:]):
         assert {arm for _, arm in arms} == set(clear.ARMS)
-        backends = {v["backend"] for v in ran["visits"]}
-        if ran["arch"] == "arm64":
+        backends = {v["backend"] for v in facts["visits"]}
+        if facts["arch"] == "arm64":
             old = {OLD_CPU[1], ALL_OFF} & set(words)  # nor has it memory tags
             assert backends == BACKENDS - ({"mops"} if old else set())
             tagged = [c for c in document["checks"] if "memory tag" in c["name"]]
             assert bool(tagged) is not bool(old)
         else:
             assert backends > {"", "generic", "plain"}
-        if ran["arch"] == "arm64":
-            assert {v["alloc_on"] for v in ran["visits"]} == {"no"}
+        if facts["arch"] == "arm64":
+            assert {v["alloc_on"] for v in facts["visits"]} == {"no"}
     if name == "upstream-hmm":
-        assert ran["hooks"] == ["0 memmap_init_zone_device: attached"]
+        assert facts["hooks"] == ["0 memmap_init_zone_device: attached"]
     if INTEL[1] in words:
         assert "cached_max" in {c["name"].partition(":")[0] for c in document["checks"]}
 
 
 def test_kvm_is_for_the_hosts_own_kind() -> None:
-    done = lab(FSDAX, *ARM64, "--accel", "kvm")
-    assert done.returncode == Exit.ENVIRONMENT
-    assert "KVM cannot be used here: the guest is arm64" in done.stderr
+    result = lab(FSDAX, *ARM64, "--accel", "kvm")
+    assert result.returncode == Exit.ENVIRONMENT
+    assert "KVM cannot be used here: the guest is arm64" in result.stderr
 
 
 @pytest.mark.release
 def test_a_preemption_model_that_the_kernel_has_not() -> None:
-    done = lab("clear-latency", "--kernel", "7.3", "--preempt", "none")
-    assert done.returncode == Exit.GUEST
-    assert "this kernel does not do preempt=none: it has full (lazy)" in done.stderr
+    result = lab("clear-latency", "--kernel", "7.3", "--preempt", "none")
+    assert result.returncode == Exit.GUEST
+    assert "this kernel does not do preempt=none: it has full (lazy)" in result.stderr
 
 
 POPULATED = "every byte zero, and there ({} corrupted)"
@@ -154,28 +154,28 @@ LAST = "wrong=1 folio=0 offset=2097144"
 
 
 @pytest.mark.parametrize(
-    ("argv", "fails", "says"),
+    ("argv", "fails", "message"),
     tiers(
         [
             (
-                (FSDAX, "--size", "1G", *ONE),
+                (FSDAX, "--size", "1G", *ONE_ROUND),
                 {"struct pages identical (broken-on-purpose)"},
                 "words_differ=1 pageblocks_differ=0",
             ),
             (
-                ("populate-guest", *ONE),
+                ("populate-guest", *ONE_ROUND),
                 {POPULATED.format("thp"), POPULATED.format("2m")},
                 " wrong=1",
             ),
         ],
         [
             (
-                ("thp-2m", *ONE, "--folios", "1", "--way", "read"),
+                ("thp-2m", *ONE_ROUND, "--folios", "1", "--way", "read"),
                 {"every byte zero (2m read)"},
                 LAST,
             ),
             (
-                ("hotplug-kmem-4g", "--kernel", "7.3", *ONE),
+                ("hotplug-kmem-4g", "--kernel", "7.3", *ONE_ROUND),
                 {"zones and free lists as without (proof)"},
                 "first differing: on",
             ),
@@ -190,7 +190,7 @@ LAST = "wrong=1 folio=0 offset=2097144"
                 " wrong: ",
             ),
             (
-                ("prezero-2m", "--kernel", "7.3", *ONE),
+                ("prezero-2m", "--kernel", "7.3", *ONE_ROUND),
                 {"every byte zero (corrupted)"},
                 "1 wrong: ",
             ),
@@ -202,10 +202,10 @@ LAST = "wrong=1 folio=0 offset=2097144"
 def test_what_is_broken_on_purpose_fails(
     argv: tuple[str, ...],
     fails: set[str],
-    says: str,
+    message: str,
     *,
     tmp_path: Path,
-    heard: Heard,
+    reports: Reports,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = tmp_path / "result.json"
@@ -213,26 +213,26 @@ def test_what_is_broken_on_purpose_fails(
     assert cli.main(words) == Exit.VERDICT
     checks = json.loads(file.read_text())["checks"]
     assert {check["name"] for check in checks if not check["ok"]} == fails
-    assert says in capsys.readouterr().err
-    ((work, outcome),) = heard
+    assert message in capsys.readouterr().err
+    ((work, outcome),) = reports
     all_is_seen(" ".join(argv), work, outcome)
 
 
 @pytest.mark.release
 def test_unknown_backend_lists_those_there_are() -> None:
-    done = lab(FSDAX, "--size", "1G", "--backend", "avx9000")
-    assert done.returncode == Exit.USAGE
-    assert "unknown backend avx9000: the module has movnti" in done.stderr
+    result = lab(FSDAX, "--size", "1G", "--backend", "avx9000")
+    assert result.returncode == Exit.USAGE
+    assert "unknown backend avx9000: the module has movnti" in result.stderr
 
 
-def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
+def _stop_when(message: str, argv: list[str], environment: dict[str, str]) -> int:
     """Start the lab, send SIGINT when it says something, return its code."""
     with subprocess.Popen(
         argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     ) as running:
         assert running.stderr
         for line in running.stderr:
-            if says in line:
+            if message in line:
                 time.sleep(3)
                 running.send_signal(signal.SIGINT)
         return running.wait(30)
@@ -240,12 +240,12 @@ def _stop_when(says: str, argv: list[str], environment: dict[str, str]) -> int:
 
 def _line_of_descent(pid: int) -> dict[int, str]:
     """Return the command lines of a process and of those that it descends from."""
-    found: dict[int, str] = {}
-    while pid and pid not in found:
+    commands: dict[int, str] = {}
+    while pid and pid not in commands:
         home = Path(f"/proc/{pid}")
-        found[pid] = (home / "cmdline").read_bytes().decode(errors="replace")
+        commands[pid] = (home / "cmdline").read_bytes().decode(errors="replace")
         pid = int((home / "status").read_text().partition("PPid:")[2].split()[0])
-    return found
+    return commands
 
 
 def _processes_below(cache: Path) -> list[str]:
@@ -253,29 +253,29 @@ def _processes_below(cache: Path) -> list[str]:
 
     What a run leaves behind descends from nobody, or from this process.
     """
-    found = []
+    leftovers = []
     for home in Path("/proc").glob("[0-9]*"):
         try:
             line = _line_of_descent(int(home.name))
         except OSError:
             continue
-        others = any(
+        in_other_run = any(
             re.search(r"[/\0](bulkmm|pytest)\0", said) for said in line.values()
         )
         argv = line[int(home.name)]
-        if f"{cache}/" in argv and (os.getpid() in line or not others):
-            found.append(argv)
-    return found
+        if f"{cache}/" in argv and (os.getpid() in line or not in_other_run):
+            leftovers.append(argv)
+    return leftovers
 
 
 def _nobodys(directories: Iterable[Path]) -> list[Path]:
     """Return those that no run has: others may run at once, but none begins now."""
-    found = []
+    unused = []
     with paths.locked(Progress()):
         for directory in directories:
             with suppress(FileNotFoundError), paths.claimed(directory) as free:
-                found += [directory] if free else []
-    return found
+                unused += [directory] if free else []
+    return unused
 
 
 def _nothing_left(cache: Path) -> None:
@@ -308,14 +308,14 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
     def run(job: str, *silent: float, **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
             with paths.locked(progress) as cache:
-                made = root.ensure(cache, progress)
-                kernel = kernels.ensure(made, "6.12", progress)
+                lab_root = root.ensure(cache, progress)
+                kernel = kernels.ensure(lab_root, "6.12", progress)
                 base = image.ensure_base(kernel, modules, progress)
-                place = stack.enter_context(vm.run_directory(made))
-                initramfs = image.initramfs(made, base, place, job, [])
+                place = stack.enter_context(vm.run_directory(lab_root))
+                initramfs = image.initramfs(lab_root, base, place, job, [])
             stack.enter_context(paths.turn(progress))
             booted = vm.Guest(kernel.image, initramfs, 512)
-            return vm.boot(booted, made, place, *silent, **more)
+            return vm.boot(booted, lab_root, place, *silent, **more)
 
     yield run
     _nothing_left(paths.cache_dir())
@@ -331,7 +331,7 @@ STARTED = """echo '{"event":"start"}' >>$1/results"""
 
 
 @pytest.mark.parametrize(
-    ("script", "says", "boots"),
+    ("script", "message", "boots"),
     [
         ("exec sleep 600", "the guest reported nothing for 3 s", 2),  # once more
         (f"{STARTED}; exec sleep 600", "the guest reported nothing for 3 s", 1),
@@ -343,29 +343,29 @@ def test_guest_that_does_not_end_as_it_should(
     guest: Callable[..., vm.Outcome],
     monkeypatch: pytest.MonkeyPatch,
     script: str,
-    says: str,
+    message: str,
     boots: int,
 ) -> None:
     """The shell does what a guest might do to QEMU."""
-    begun: list[str] = []
+    starts: list[str] = []
 
-    def command(_guest: vm.Guest, made: root.Root, run: Path) -> list[str]:
-        begun.append(script)
-        return ["sh", "-c", script, "sh", made.inner(run)]
+    def command(_guest: vm.Guest, lab_root: root.Root, run: Path) -> list[str]:
+        starts.append(script)
+        return ["sh", "-c", script, "sh", lab_root.inner(run)]
 
     monkeypatch.setattr(vm, "command", command)
     monkeypatch.setattr(vm, "BOOTING", 1)
-    with pytest.raises(BulkmmError, match=says):
+    with pytest.raises(BulkmmError, match=message):
         guest("", 3)
-    assert len(begun) == boots
+    assert len(starts) == boots
 
 
 def test_a_warning_in_the_kernel_log_and_a_command_that_fails(
     guest: Callable[..., vm.Outcome],
 ) -> None:
-    said: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     job = 'echo "<6>WARNING: planted" >/dev/kmsg\nmust insmod /no-such.ko\n'
     with pytest.raises(GuestError, match="WARNING: planted"):
-        guest(job, seen=said.append)
-    assert [event["event"] for event in said] == ["start", "fail", "end"]
-    assert said[1]["what"].startswith("insmod")
+        guest(job, on_event=events.append)
+    assert [event["event"] for event in events] == ["start", "fail", "end"]
+    assert events[1]["what"].startswith("insmod")

@@ -27,19 +27,19 @@ STORE = {"x86_64": 8, "arm64": 16}
 CLEARED = {"x86_64": 1, "arm64": 64}
 
 
-def told(*events: str, counted: bool = False) -> vm.Outcome:
-    return vm.Outcome([{"event": event} for event in events], counted=counted)
+def outcome_of(*events: str, icount: bool = False) -> vm.Outcome:
+    return vm.Outcome([{"event": event} for event in events], counted=icount)
 
 
 @pytest.mark.parametrize(
-    ("counted", "unit", "each"), [(True, INSTRUCTIONS, 2), (False, NS, 1)]
+    ("icount", "unit", "ns_per_unit"), [(True, INSTRUCTIONS, 2), (False, NS, 1)]
 )
 def test_a_clock_that_counts_measures_instructions(
-    counted: bool,  # noqa: FBT001
+    icount: bool,  # noqa: FBT001
     unit: str,
-    each: int,
+    ns_per_unit: int,
 ) -> None:
-    outcome = vm.Outcome(counted=counted)
+    outcome = vm.Outcome(counted=icount)
     for arm in ("absent", "off", "on"):
         times = {"plug_ns": 2000, "unplug_ns": 4000}
         outcome.events.append(
@@ -48,7 +48,7 @@ def test_a_clock_that_counts_measures_instructions(
     hotplug = scenario.find("hotplug-kmem-4g").make(size=4096 * MIB)
     results, _ = hotplug.results(outcome)
     assert {one.unit for one in results} == {unit}
-    assert {one.median * each for one in results} == {2000, 4000}
+    assert {one.median * ns_per_unit for one in results} == {2000, 4000}
 
 
 def test_what_sleeps_is_no_work() -> None:
@@ -68,7 +68,7 @@ def test_what_sleeps_is_no_work() -> None:
 
 def test_a_report_that_is_missing_is_an_error_of_the_guest() -> None:
     with pytest.raises(GuestError, match="incomplete: KeyError"):
-        run._document(asked(["stress"]), told("start", "soak", "end"))
+        run._document(asked(["stress"]), outcome_of("start", "soak", "end"))
 
 
 # instructions of a page of 2 MiB: by way clear, ready, stock's; and freeing it
@@ -101,9 +101,9 @@ def test_work_that_is_wrong_is_seen(planted: dict[str, int], fails: set[str]) ->
         page += planted.get("work", 0) if arm in prezero.READY else 0
         page += planted.get("clear", 0) if arm == "clear" else 0
         free = FREE + (HOOK + planted.get("free", 0) if arm in prezero.HOOKED else 0)
-        spent = {"ns": page * 64, "free_ns": free * 64}  # of 32 pages
+        times = {"ns": page * 64, "free_ns": free * 64}  # of 32 pages
         for way in prezero.WAYS:
-            visit = {"event": prezero.VISIT, "arm": arm, "way": way, **spent}
+            visit = {"event": prezero.VISIT, "arm": arm, "way": way, **times}
             outcome.events.append({**visit, "wrong": 0, "known": 0, "left": 0})
     outcome.events.append({**outcome.events[-1], "way": prezero.CORRUPTED})
     assert {one.unit for one in work.results(outcome)[0]} == {INSTRUCTIONS}
@@ -111,7 +111,7 @@ def test_work_that_is_wrong_is_seen(planted: dict[str, int], fails: set[str]) ->
     assert {name.partition(" (")[0] for name in failed} & OF_WORK == fails
 
 
-def counted(arch: Arch, *lines: str) -> vm.Outcome:
+def boot_counted(arch: Arch, *lines: str) -> vm.Outcome:
     """Return a guest that did these lines of a job, with a clock that counts."""
     progress = Progress()
     job = ["must insmod /lib/modules/bulkmm_lab.ko", *lines, "must rmmod bulkmm_lab"]
@@ -135,12 +135,12 @@ def counted(arch: Arch, *lines: str) -> vm.Outcome:
 def test_loops_that_are_known(arch: Arch) -> None:
     sizes = (64 * MIB, 128 * MIB)
     stored = [f"PAGES={size} limit 1 1" for size in sizes]
-    seen = counted(arch, *stored, "state absent", f"call_times {CALLS} 0")
-    for size, event in zip(sizes, seen.of("limit"), strict=True):
+    outcome = boot_counted(arch, *stored, "state absent", f"call_times {CALLS} 0")
+    for size, event in zip(sizes, outcome.of("limit"), strict=True):
         stores = size / STORE[arch.name]
         # interrupts, and the loop around each 256 bytes
         assert 1.05 * stores < event["ns"] / vm.INSTRUCTION_NS < 1.25 * stores
-    (call,) = seen.of("calls")
+    (call,) = outcome.of("calls")
     clearing = PAGE / CLEARED[arch.name]
     work = call["median_ns"] / vm.INSTRUCTION_NS
     assert clearing < work < clearing + NEAR
@@ -149,9 +149,9 @@ def test_loops_that_are_known(arch: Arch) -> None:
 @pytest.mark.vm
 def test_off_does_the_work_of_absent_and_on_less(tmp_path: Path) -> None:
     few = (FSDAX, "--size", "2G", "--rounds", "2", "--accel", "tcg", "--cpus", "1")
-    held = passed(tmp_path, *few)["results"]
-    assert {one["unit"] for one in held} == {INSTRUCTIONS}
-    medians = {(r["scenario"], r["variant"]): r["median"] for r in held}
+    results = passed(tmp_path, *few)["results"]
+    assert {one["unit"] for one in results} == {INSTRUCTIONS}
+    medians = {(r["scenario"], r["variant"]): r["median"] for r in results}
     absent, off, on, limit = (
         medians[FSDAX, arm] for arm in ("absent", "off", "on", "limit")
     )
