@@ -80,13 +80,13 @@ def through_pointers(lines: list[str]) -> int:
     return sum(bool(THUNK.search(a)) and PARAVIRT not in b for a, b in pairs)
 
 
-def address_files(module: Path) -> list[Path]:
+def address_files(top: Path) -> list[Path]:
     """Return the objects that bulkmm.ko is linked from, the core's apart."""
-    linked = (module / "bulkmm.mod").read_text(encoding="utf-8").split()
+    linked = (top / "module/bulkmm.mod").read_text(encoding="utf-8").split()
     # 6.12 names them by where they were built
     names = [Path(name).name for name in linked if "core/" not in name]
-    names = [name for name in names if name not in CALLS_OWN]
-    return [module / name for name in (*names, *TESTS_TOO)]
+    own = [f"module/{name}" for name in names if name not in CALLS_OWN]
+    return [top / name for name in (*own, *TESTS_TOO)]
 
 
 def test_kernel_functions_are_never_called_through_a_pointer(
@@ -131,7 +131,7 @@ def test_trampolines_return_as_often_as_they_are_called(
     modules: tuple[Kernel, Path],
 ) -> None:
     """Dropping a return address misleads the CPU's return predictor."""
-    functions = disassembly(modules[1] / "trampolines.o")
+    functions = disassembly(modules[1] / "module/trampolines.o")
     entries = {n: "\n".join(ls) for n, ls in functions.items() if "trampoline" in n}
     assert len(entries) == 13
     for name, code in entries.items():
@@ -141,16 +141,16 @@ def test_trampolines_return_as_often_as_they_are_called(
 
 def test_the_cpu_is_asked_only_at_load(modules: tuple[Kernel, Path]) -> None:
     """CPUID may be an exit or an exception: in no fault, NMI or allocation."""
-    functions = disassembly(modules[1] / "bulkmm.ko")
+    functions = disassembly(modules[1] / "module/bulkmm.ko")
     asks = {n for n, ls in functions.items() if any("\tcpuid" in x for x in ls)}
     assert asks == {"bmm_zero_init"}
 
 
 def test_nothing_copies(modules: tuple[Kernel, Path]) -> None:
     """The core's copies are for the library; no review need look at them here."""
-    functions = disassembly(modules[1] / "bulkmm.ko")
+    functions = disassembly(modules[1] / "module/bulkmm.ko")
     copies = {n for n in functions if n.startswith(("copy", "move_"))}
-    assert copies - set(disassembly(modules[1] / "copy.o")) == {"move_to"}
+    assert copies - set(disassembly(modules[1] / "module/copy.o")) == {"move_to"}
 
 
 @pytest.mark.parametrize("product", build.PRODUCTS)
@@ -163,7 +163,9 @@ def test_general_registers_only(modules: tuple[Kernel, Path], product: str) -> N
 
 def test_modinfo_explains_every_parameter(modules: tuple[Kernel, Path]) -> None:
     kernel, where = modules
-    info = kernel.root.run(["modinfo", kernel.root.inner(where / "bulkmm.ko")], 30)
+    info = kernel.root.run(
+        ["modinfo", kernel.root.inner(where / "module/bulkmm.ko")], 30
+    )
     parameters = re.findall(r"^parm: +(\w+):(.*)$", info, re.MULTILINE)
     _, _, page = (
         (PROJECT / "docs/abi.md").read_text().partition("\n## Module parameters")
