@@ -20,7 +20,7 @@ enum bmm_hook_life {
 	BMM_DETACHED,
 	BMM_ATTACHED,
 	BMM_DETACHING, /* calls pass through; a work item detaches it */
-	BMM_STUCK,     /* attached, and ftrace can no longer detach it */
+	BMM_STUCK,     /* ftrace can no longer detach it; calls may reach it */
 };
 
 /**

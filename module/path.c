@@ -393,11 +393,17 @@ static int path_wait_off(struct bmm_path *path)
 	return 0;
 }
 
+/*
+ * Calls may reach a stuck hook, or not: ftrace may have shut down just after it
+ * took the hook off its function. A path that needs every call stays off then.
+ */
 static int path_on(struct bmm_path *path, int mode)
 {
 	int err = path_any(path, BMM_DETACHED) ? path_attach(path) : 0;
 	int before = path->mode;
 
+	if (!err && path->whole && path_any(path, BMM_STUCK))
+		err = -ESHUTDOWN;
 	if (err)
 		return err;
 	WRITE_ONCE(path->mode, mode);

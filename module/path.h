@@ -53,7 +53,8 @@ struct bmm_counters {
  * @files:       attributes specific to this path, up to the first NULL
  * @with:        a path whose hooks it needs as well: they are attached, and
  *               calls reach their handlers, while either is on; NULL: none
- * @whole:       it needs all its hooks, not only the first
+ * @whole:       it needs all its hooks, not only the first, and every call to
+ *               reach them
  * @live:        told that it is on, after all calls go to its handlers, and off
  *               before any passes, under the lock of path.c; NULL: no matter
  * @stop:        of a path with @live: serves nothing from now on, until it is

@@ -220,7 +220,7 @@ case_interrupt() {
 
 # the last case: ftrace stays dead from here on
 case_ftrace_dead() {
-	load memmap=on vmap=pte
+	load memmap=on vmap=pte prezero=on
 	before=$(lines)
 	write "$LAB/kill_ftrace" 1
 	check "dead: hook says attached" hook_says 0
@@ -237,8 +237,11 @@ case_ftrace_dead() {
 	comes_up "dead" 0
 	check "dead: on serves" write "$MEMMAP/mode" on
 	comes_up "dead again" 1
-	check "dead: another path says why" refused write "$CLEAR/mode" auto
-	check "dead: it has" says_of clear -108 "$HOOKED_CLEAR"
+	# its hooks may be off their functions, and a page that it knows be dirty
+	check "dead: prezero stays off" refused write "$PREZERO/mode" on
+	check "dead: prezero is off" reads "$PREZERO/mode" "[off] on"
+	check "dead: another path says why" refused write "$HOTPLUG/mode" on
+	check "dead: it has" says_of hotplug -108 set_zone_contiguous
 }
 
 hook_faults() {
