@@ -80,7 +80,7 @@ STEPS: dict[str, Step] = {
 def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel."""
     words = "init_on_alloc=0" if request.param != SERIES[0] else "init_on_alloc=1"
-    return guest.seen(request.param, STEPS, words)
+    return guest.run_steps(request.param, STEPS, words)
 
 
 def test_without_the_module(results: Results) -> None:

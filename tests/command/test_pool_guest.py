@@ -56,7 +56,7 @@ STEPS: dict[str, Step] = {
 @pytest.fixture(scope="module", params=series("7.3", "6.1"))
 def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel that has path prezero."""
-    return guest.seen(request.param, STEPS, "init_on_alloc=0", **MACHINE)
+    return guest.run_steps(request.param, STEPS, "init_on_alloc=0", **MACHINE)
 
 
 def nodes(document: dict[str, Any]) -> list[tuple[int, int]]:

@@ -181,7 +181,7 @@ STEPS: dict[str, Step] = {
 @pytest.fixture(scope="module", params=series("7.3"))
 def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel."""
-    return guest.seen(request.param, STEPS, "init_on_alloc=1")
+    return guest.run_steps(request.param, STEPS, "init_on_alloc=1")
 
 
 def rows(

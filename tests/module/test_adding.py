@@ -17,7 +17,7 @@ from bulkmm.control import needs
 from lab.machine.arch import X86_64
 from lab.paths import PROJECT
 
-PARTS = ("bulkmm", "core", "lab", "lib", "module")
+PARTS = ("bench", "bulkmm", "core", "lab", "lib", "module")
 SERIES = "7.12"  # later than 7.3, but not as text
 PATH = """
 BMM_PATH(extra, "off", "off", "half", "full")
@@ -150,7 +150,7 @@ def test_the_lab_knows_the_series(tree: Path) -> None:
 def test_make_knows_the_series(tree: Path) -> None:
     command = ["make", "-n", "-C", str(tree), "figures"]
     result = completed(command, check=True)
-    assert f"for one in {' '.join([*X86_64.series, SERIES])};" in result.stdout
+    assert f"for series in {' '.join([*X86_64.series, SERIES])};" in result.stdout
     rules = tree / "module/compat/supported.mk"
     options = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
     for patchlevel, expected in ("12", "y"), ("13", ""):

@@ -128,7 +128,7 @@ def test_what_is_not_there_or_not_zero_is_seen(
 LENT = """
 import sys, time
 from bulkmm import cli
-from bulkmm.bench import populate
+from bench import populate
 def run(*_):
     print(populate.POOL.spare(), flush=True)
     time.sleep(60)
