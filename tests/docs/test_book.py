@@ -10,6 +10,7 @@ from docpages import BOOK, FENCED, PAGES, ROOT, name
 from lab.scenario import SCENARIOS
 
 CONTENTS = ROOT / "docs" / "README.md"
+TESTS = [*(ROOT / "tests").rglob("*.py")]
 SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"
 REFERENCE = re.compile(rf"`({SOURCE}): ([^`]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -72,3 +73,12 @@ def test_a_scenario_is_in_the_table(scenario: str) -> None:
 def test_no_page_knows_a_machine(page: Path) -> None:
     """Nobody else has these directories."""
     assert not re.search(r"(?<![\w.])/(?:root|home|work|tmp)/", page.read_text())
+
+
+def test_what_security_names_as_proof_is_there() -> None:
+    """Tests, and the files that they are in."""
+    page = (ROOT / "docs" / "security.md").read_text()
+    files = {path.relative_to(ROOT / "tests") for path in TESTS}
+    functions = re.findall(r"\bdef (test_\w+)", "".join(map(Path.read_text, TESTS)))
+    assert {*map(Path, re.findall(r"`(\w+/test_\w+\.py)`", page))} <= files
+    assert {*re.findall(r"`(test_\w+)`", page)} <= {*functions}
