@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm lab kernels``: check every kernel of the archive natively.
 
-Nothing is booted: see bulkmm.native. A kernel that fails gets a row saying so.
+Nothing is booted: see bench.kernel. A kernel that fails gets a row saying so.
 """
 
 import argparse

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands of ``bulkmm lab``, one per module; options: bulkmm.lab.command."""
+"""The commands of ``bulkmm lab``, one per module; options: lab.command."""

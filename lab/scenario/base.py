@@ -2,7 +2,7 @@
 """What a scenario is: what it declares, what its guest does, what is expected of it.
 
 The files beside this one have the families, whose classes say what their guests do,
-and declare the scenarios of each. bulkmm.lab.run does the rest.
+and declare the scenarios of each. lab.run does the rest.
 """
 
 import random
