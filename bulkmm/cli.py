@@ -123,7 +123,7 @@ def _run(words: list[str], args: argparse.Namespace) -> int:
         return Exit.OK
     command = next((word for word in words if not word.startswith("-")), None)
     if command in checkout.ROOMS:
-        checkout.need_rooms(f"bulkmm {command}")
+        checkout.need_rooms(str(command))
     parser(command).parse_args(words, args)
     module, _, name = args.run.partition(":")
     code: int = getattr(import_module(module), name)(args)
