@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the selftests call of older kernels, and what several of them need.
+ * What modules of guests call of older kernels, and what several of them need.
  * BMM_TEST_CALLS(DO) has DO(name, type) for each function by static call.
  */
-#ifndef BMM_COMPAT_SELFTEST_H
-#define BMM_COMPAT_SELFTEST_H
+#ifndef BMM_LAB_COMPAT_H
+#define BMM_LAB_COMPAT_H
 
 #include "../../../module/compat/compat.h"
 
