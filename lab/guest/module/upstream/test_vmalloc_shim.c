@@ -9,7 +9,7 @@
 #include <linux/static_call.h>
 #include <linux/vmalloc.h>
 
-#include "../../symbols.c"
+#include "../../../../module/symbols.c"
 
 DEFINE_STATIC_CALL_NULL(vmalloc_node, __vmalloc_node_noprof);
 
