@@ -30,6 +30,7 @@ PARTS = (
     "lib", "meson.build", "module", "pyproject.toml",
     "scripts", "tests/core", "tests/lib", "tests/populate",
 )  # fmt: skip
+CRATE = PROJECT / "lib" / "rust"  # no package has it, and Cargo builds in it
 BUILD_OUTPUT = shutil.ignore_patterns(
     "*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.pyc", "__pycache__",
     "Module.symvers", "modules.order",
@@ -105,7 +106,9 @@ def _sources() -> list[Path]:
     return [
         file
         for file in files
-        if file.name not in left_out and "__pycache__" not in file.parts
+        if file.name not in left_out
+        and "__pycache__" not in file.parts
+        and CRATE not in file.parents
     ]
 
 
