@@ -85,8 +85,8 @@ def address_files(top: Path) -> list[Path]:
     linked = (top / "module/bulkmm.mod").read_text(encoding="utf-8").split()
     # 6.12 names them by where they were built
     names = [Path(name).name for name in linked if "core/" not in name]
-    own = [f"module/{name}" for name in names if name not in CALLS_OWN]
-    return [top / name for name in (*own, *TESTS_TOO)]
+    objects = [f"module/{name}" for name in names if name not in CALLS_OWN]
+    return [top / name for name in (*objects, *TESTS_TOO)]
 
 
 def test_kernel_functions_are_never_called_through_a_pointer(
