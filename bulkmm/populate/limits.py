@@ -2,9 +2,10 @@
 """What limits leave: those of the cgroups of this process, and the machine's memory.
 
 Only what is certain is refused: caches and swap count as free, and a limit that a
-container hides counts as none. Pools of huge pages keep what they hold.
+container hides counts as none. Pools of huge pages and programs keep what they hold.
 """
 
+import mmap
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +13,12 @@ from pathlib import PurePosixPath
 
 from bulkmm.control.pools import ALL_NODES, TOTAL, Pool, meminfo, sizes
 from bulkmm.control.root import Root
-from bulkmm.shell.size import GIB, KIB, MIB, PAGE
+from bulkmm.shell.size import GIB, KIB, MIB
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
 NO_LIMIT = 1 << 63
+# in meminfo: what can at best be swapped
+HELD_BY_PROGRAMS = ("Active(anon)", "Inactive(anon)", "Unevictable", "SUnreclaim")
 MOUNTED = 4  # word of a line of mountinfo; the one before is what of it is mounted
 # by version: the limit, what is used of it, and what of that can be reclaimed
 MEMORY = {
@@ -67,14 +70,15 @@ class Group:
 
 def list_memory_limits(root: Root, node: int | None = None) -> Iterator[Limit]:
     """Give the limits on memory, of any node or of one."""
-    free = dict(re.findall(r"(\w+): +(\d+) kB", root.read("/proc/meminfo") or ""))
+    free = dict(re.findall(r"(\S+): +(\d+) kB", root.read("/proc/meminfo") or ""))
     swap = int(free.get("SwapFree", 0)) * KIB
     yield UNLIMITED
     if "MemTotal" in free:  # what is available is an estimate
-        whole = int(free["MemTotal"]) * KIB
-        yield Limit("the machine", whole - _pools(root, ALL_NODES) + swap)
+        kib = int(free["MemTotal"]) - sum(int(free.get(n, 0)) for n in HELD_BY_PROGRAMS)
+        yield Limit("the machine", kib * KIB - _pools(root, ALL_NODES) + swap)
     if node is not None and (node_total := meminfo(root, node, "MemTotal")):
-        yield Limit(f"node {node}", node_total - _pools(root, node) + swap)
+        used_bytes = meminfo(root, node, *HELD_BY_PROGRAMS) + _pools(root, node)
+        yield Limit(f"node {node}", node_total - used_bytes + swap)
     for group in _groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
         caches = _reclaimable(group, prefix)
@@ -166,7 +170,7 @@ def find_tightest(
     root: Root, page: int, node: int | None = None, *, reserved: bool = False
 ) -> Limit:
     """Return the limit that leaves least for pages of a size, reserved or not."""
-    huge = page > PAGE
+    huge = page > mmap.PAGESIZE
     candidates = (
         list_hugetlb_limits(root, page, reserved=reserved)
         if huge

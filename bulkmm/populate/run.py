@@ -5,7 +5,8 @@ import argparse
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich import progress as bars
@@ -16,6 +17,7 @@ from bulkmm.shell import bar, size
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 
 LARGEST = "64T"
+OOM_SCORE = Path("/proc/self/oom_score_adj")
 BYTES = (
     bars.DownloadColumn(binary_units=True),
     bars.TransferSpeedColumn(),
@@ -28,7 +30,10 @@ def populate(args: argparse.Namespace) -> int:
     _check(args)
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
-        with target.open_file(Path(args.words[0]), wanted, args.node) as file:
+        with (
+            _killed_first(),
+            target.open_file(Path(args.words[0]), wanted, args.node) as file,
+        ):
             lines = _fill(file, args)
         print(*lines, sep="\n", flush=True)
         return Exit.OK
@@ -38,9 +43,25 @@ def populate(args: argparse.Namespace) -> int:
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
     with target.create_memfd(wanted, huge, args.node) as file:
-        print(*_fill(file, args), sep="\n", flush=True)
+        with _killed_first():
+            lines = _fill(file, args)
+        print(*lines, sep="\n", flush=True)
         _become(args.words, file.fd)
     return Exit.OK
+
+
+@contextmanager
+def _killed_first() -> Iterator[None]:
+    """Have the OOM killer choose this process: pages of a file are nobody's to it."""
+    usual = "0"
+    with suppress(OSError):
+        usual = OOM_SCORE.read_text(encoding="ascii")
+        OOM_SCORE.write_text("1000", encoding="ascii")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            OOM_SCORE.write_text(usual, encoding="ascii")
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import fcntl
 import json
+import mmap
 import os
 import re
 import signal
@@ -244,6 +245,34 @@ def test_what_is_killed_leaves_no_memory_taken(tmp_path: Path, before: int) -> N
             assert count_used(place) == before
 
 
+def test_another_program_is_not_killed_in_its_place(tmp_path: Path) -> None:
+    """Although it is larger: pages of a file that grows are no program's."""
+    script = (
+        f"import time; m = bytearray({48 * MIB}); print(1, flush=True); time.sleep(60)"
+    )
+    with (
+        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.cgroup("memory", **LITTLE) as inside,
+    ):
+        neighbour = subprocess.Popen(
+            [*inside, sys.executable, "-c", script], stdout=subprocess.PIPE
+        )
+        with neighbour:
+            assert neighbour.stdout
+            assert neighbour.stdout.readline() == b"1\n"
+            command = [
+                *inside,
+                *rootlib.HIDDEN,
+                *COMMAND,
+                place / "f",
+                "--size",
+                "256M",
+            ]
+            assert completed(command, timeout=60).returncode == -signal.SIGKILL
+            assert neighbour.poll() is None
+            neighbour.kill()
+
+
 @pytest.mark.parametrize("name", ["limit_in_bytes", "rsvd.limit_in_bytes"])
 def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
     with (
@@ -329,6 +358,19 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
         assert limits.find_tightest(root, 4096) == machine
     fake.remove("/proc/self/cgroup")
     assert limits.find_tightest(root, 4096) == machine
+
+
+@pytest.mark.parametrize("page", [4096, 1 << 14, 1 << 16])
+def test_what_programs_hold_is_not_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """Whatever the size of a base page."""
+    monkeypatch.setattr(mmap, "PAGESIZE", page)
+    fake = fakekernel.Fake(tmp_path)
+    lines = ["MemTotal: 102400 kB", "SwapFree: 2048 kB", "Active(anon): 40960 kB"]
+    fake.write("/proc/meminfo", "\n".join([*lines, "Active(file): 20480 kB"]))
+    machine = limits.Limit("the machine", 62 * MIB)
+    assert limits.find_tightest(Root(tmp_path), page) == machine
 
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
