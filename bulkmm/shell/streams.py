@@ -31,6 +31,7 @@ class Stream(io.FileIO):
         except OSError as error:
             self.broken = True
             if not isinstance(error, BrokenPipeError) and self.fileno() != STDERR:
+                error.filename = "standard output"
                 raise
         return memoryview(data).nbytes
 

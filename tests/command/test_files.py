@@ -132,13 +132,16 @@ def test_a_result_that_cannot_be_shown_is_written(
     assert "check failed: a" in capsys.readouterr().err
 
 
+FULL = "standard output: No space left on device"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "stderr"),
     [
         ("lab list >&-", Exit.OK, ""),
         ("nosuch 2>&-", Exit.USAGE, ""),
         ("status --json --nosuch >&- 2>&-", Exit.USAGE, ""),
-        ("lab list >/dev/full", Exit.ENVIRONMENT, "bulkmm: No space left on device\n"),
+        ("lab list >/dev/full", Exit.ENVIRONMENT, f"bulkmm: {FULL}\n"),
         ("lab list >/dev/null 2>/dev/full", Exit.OK, ""),
         ("status --json --nosuch >/dev/full 2>/dev/full", Exit.USAGE, ""),
     ],
