@@ -26,10 +26,10 @@ def repeats(args: argparse.Namespace) -> tuple[int, int]:
 def check_memory(nbytes: int, spare: int = SPARE) -> None:
     """Reject sizes that would exhaust the host's memory."""
     # takes long, and every help needs this file
-    from bulkmm.results import host as machine
+    from bulkmm.results import host
 
     need = nbytes + spare >> 20
-    have = machine.memory_kib("MemAvailable")
+    have = host.memory_kib("MemAvailable")
     if have is not None and have >> 10 < need:
         raise BulkmmError(
             f"not enough memory: {need} MiB needed, {have >> 10} MiB available"

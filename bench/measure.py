@@ -8,8 +8,7 @@ from typing import Any
 
 from bench import amount, judge, program
 from bench.subjects import Request
-from bulkmm.results import host as machine
-from bulkmm.results import stats
+from bulkmm.results import host, stats
 from bulkmm.results.model import Check, Document, Result
 from bulkmm.results.variants import Key
 from bulkmm.shell.errors import BulkmmError, unknown
@@ -33,17 +32,17 @@ def measure_requests(
     requests: Iterable[tuple[Request, Start | None]], observer: Observer | None
 ) -> Document:
     """Return what came of requests, with what starts a process (None: the bench)."""
-    before = machine.state()
+    before = host.state()
     result = document(
         [(processes(request, observer, start), request) for request, start in requests]
     )
-    result.run |= machine.disturbed(before)
+    result.run |= host.disturbed(before)
     return result
 
 
 def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Document:
     """Return what all processes said, by subject; all ratios are judged together."""
-    combined = Document(machine={**machine.describe(), "accelerator": "native"})
+    combined = Document(machine={**host.describe(), "accelerator": "native"})
     effects: list[stats.Effect] = []
     picks: dict[str, dict[str, str]] = {}
     runs: list[dict[str, Any]] = []

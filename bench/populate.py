@@ -30,7 +30,7 @@ from bulkmm.results.model import Document
 from bulkmm.results.variants import LIMIT
 from bulkmm.shell import ending
 from bulkmm.shell.errors import BulkmmError, UsageError
-from bulkmm.shell.size import GIB, MIB, named
+from bulkmm.shell.size import GIB, MIB, PAGE, named
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, AGAIN, RESIDENT = "madvise", "madvise-again", "resident-madvise"
@@ -38,7 +38,6 @@ PROGRAM = "bmm-populate"
 HUGE = 2 * MIB
 POOL = Pool(Root(Path("/")), HUGE)
 FEW = 64 * MIB  # below, a sample is the median of many calls
-PAGE = 4096
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
 LATEST = 120  # seconds per sample

@@ -8,8 +8,7 @@ from bench import amount, measure, subjects
 from bench import goals as reached
 from bench import populate as residency
 from bench.subjects import Request
-from bulkmm.results import finish as outcome
-from bulkmm.results import table
+from bulkmm.results import finish, table
 from bulkmm.results.model import Document
 from bulkmm.results.sheet import print_lines
 from bulkmm.shell import size
@@ -19,7 +18,7 @@ from bulkmm.shell.progress import Progress
 
 def bench(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
-    outcome.need_place(args)
+    finish.need_place(args)
     plan = requests(args)
     with Progress().following("bench: making the memory present", "bench") as observer:
         document = measure.run_bench(plan, observer)
@@ -29,7 +28,7 @@ def bench(args: argparse.Namespace) -> int:
         for line in reached.missed(document, reached.SELECTION):
             print(line)
 
-    return outcome.finish(args, document, show)
+    return finish.finish(args, document, show)
 
 
 def requests(args: argparse.Namespace) -> list[Request]:
@@ -46,7 +45,7 @@ def requests(args: argparse.Namespace) -> list[Request]:
 
 def populate(args: argparse.Namespace) -> int:
     """Measure the ways to populate."""
-    outcome.need_place(args)
+    finish.need_place(args)
     size_text = args.size or ("256M" if args.quick else "1G")
     usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
     job = residency.Job(
@@ -65,7 +64,7 @@ def populate(args: argparse.Namespace) -> int:
         for why in document.run.get("skipped", {}).values():
             print(f"left out: {why}")
 
-    return outcome.finish(args, document, show)
+    return finish.finish(args, document, show)
 
 
 def goals(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.results.model import Result
 from bulkmm.results.variants import LIMIT, OURS, split
 from bulkmm.shell.size import GIB, KIB, MIB
@@ -151,5 +151,5 @@ class Request:
     def memory(self) -> int:
         """Return the bytes of all buffers, which must exceed the caches."""
         step = max(self.amount.extents)  # each area holds whole ones
-        cold = -(-COLD * machine.last_level_cache() // step) * step
+        cold = -(-COLD * host.last_level_cache() // step) * step
         return int(max(self.amount.size, cold) * self.subject.memory)

@@ -4,12 +4,12 @@
 from dataclasses import dataclass
 
 from bench.kernel.vmlinux import Image
-from bulkmm.results import host as machine
+from bulkmm.results import host
 
 # Not allowed in a process (CLAC), not true of its page tables (5 levels), or never
 # found by a stock kernel on hardware.
 MASKED_FLAGS = {"smap", "la57", "xenpv"}
-SRSO = f"{machine.CPU}/vulnerabilities/spec_rstack_overflow"
+SRSO = f"{host.CPU}/vulnerabilities/spec_rstack_overflow"
 ZEN3 = 0x19  # the first family that trains returns through an alias
 
 
@@ -24,9 +24,9 @@ class Cpu:
 
 def read_cpu() -> Cpu:
     """Return this CPU, from /proc/cpuinfo and sysfs."""
-    info = machine.cpuinfo()
+    info = host.cpuinfo()
     flags = frozenset(info["flags"].split()) - MASKED_FLAGS
-    safe_ret = "Safe RET" in (machine.read(SRSO) or "")
+    safe_ret = "Safe RET" in (host.read(SRSO) or "")
     return Cpu(int(info["cpu family"]), flags, safe_ret)
 
 

@@ -20,8 +20,7 @@ from bench.kernel.run import need_packages
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import needs, text
-from bulkmm.results import facts, grid, table
-from bulkmm.results import finish as outcome
+from bulkmm.results import facts, finish, grid, table
 from bulkmm.results.model import Document, Result
 from bulkmm.results.sheet import Sheet, print_lines
 from bulkmm.shell.progress import Progress
@@ -62,7 +61,7 @@ COLUMNS = (
 def history(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     need_packages()
-    outcome.need_place(args)
+    finish.need_place(args)
     rounds, processes = amount.repeats(args)
     progress = Progress()
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
@@ -88,7 +87,7 @@ def history(args: argparse.Namespace) -> int:
         print(*report.markdown(), sep="\n") if args.markdown else report.print()
         print_lines(notes(document))
 
-    return outcome.finish(args, document, show)
+    return finish.finish(args, document, show)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from bench import amount
 from bench.kernel.measure import Job
-from bulkmm.results import finish as outcome
+from bulkmm.results import finish
 from bulkmm.shell import size
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -27,7 +27,7 @@ def kernel(args: argparse.Namespace) -> int:
     from bench.kernel import find, measure
     from bulkmm.results import table
 
-    outcome.need_place(args)
+    finish.need_place(args)
     for name in UNFUZZED if args.fuzz is not None else ():
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
@@ -61,7 +61,7 @@ def kernel(args: argparse.Namespace) -> int:
         with progress.following("bench kernel: starting", "bench kernel") as observer:
             document = measure.run(job, names, progress, observer)
     wanted = table.Show(all_rows=args.all_rows)
-    return outcome.finish(
+    return finish.finish(
         args, document, lambda: table.print_documents([document], show=wanted)
     )
 

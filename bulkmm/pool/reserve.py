@@ -28,7 +28,13 @@ from typing import NoReturn, Self
 from bulkmm.control.pools import has_nodes, meminfo
 from bulkmm.control.root import Root
 from bulkmm.pool.spread import AVAILABLE
-from bulkmm.shell.ending import LIBC, end_with_parent, undisturbed
+from bulkmm.shell.ending import (
+    KILLED_FIRST,
+    LIBC,
+    OOM_SCORE,
+    end_with_parent,
+    undisturbed,
+)
 from bulkmm.shell.size import KIB
 
 PORTION = 64 << 20  # bytes that a process asks for at once, between two reports
@@ -95,7 +101,7 @@ def _hold(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
         os._exit(1)
     if share.cpus:
         os.sched_setaffinity(0, share.cpus)
-    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    OOM_SCORE.write_text(KILLED_FIRST, encoding="ascii")
     how = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | HUGETLB
     how |= (page.bit_length() - 1) << LOG_OF_HUGE
     mappings, remaining = [], share.pages

@@ -14,10 +14,10 @@ from rich import progress as bars
 from bulkmm.populate import library, target
 from bulkmm.populate.target import Target
 from bulkmm.shell import bar, size
+from bulkmm.shell.ending import KILLED_FIRST, OOM_SCORE
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 
 LARGEST = "64T"
-OOM_SCORE = Path("/proc/self/oom_score_adj")
 BYTES = (
     bars.DownloadColumn(binary_units=True),
     bars.TransferSpeedColumn(),
@@ -56,7 +56,7 @@ def _killed_first() -> Iterator[None]:
     usual = "0"
     with suppress(OSError):
         usual = OOM_SCORE.read_text(encoding="ascii")
-        OOM_SCORE.write_text("1000", encoding="ascii")
+        OOM_SCORE.write_text(KILLED_FIRST, encoding="ascii")
     try:
         yield
     finally:

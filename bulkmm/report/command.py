@@ -53,15 +53,14 @@ report: bulkmm.report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
-    from bulkmm.results import model as results
-    from bulkmm.results import table
+    from bulkmm.results import model, table
 
     if args.schema:
-        print(results.schema())
+        print(model.schema())
         return Exit.OK
     if not args.results:
         raise UsageError("name a RESULT.json, or ask for --schema")
-    documents = [results.Document.read(path) for path in args.results]
+    documents = [model.Document.read(path) for path in args.results]
     wanted = table.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown:
         print(table.markdown(*documents, show=wanted), end="")

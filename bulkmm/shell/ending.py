@@ -5,8 +5,11 @@ import ctypes
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+# of this process, and the value at which the OOM killer takes it before all others
+OOM_SCORE, KILLED_FIRST = Path("/proc/self/oom_score_adj"), "1000"
 LIBC = ctypes.CDLL(None, use_errno=True)
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 Interruptible = Callable[[], AbstractContextManager[None]]

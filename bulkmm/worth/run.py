@@ -17,7 +17,7 @@ from bulkmm.control import tracefs
 from bulkmm.control.command import USUAL
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.root import Root
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.shell import checkout, files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
 from bulkmm.worth import gain, probes, report
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     files.need_place(args.output, OUTPUT_NAME)
     home = Root(root.at(_need(root)))
     wanted, missing = _wanted(root, args.path or [])
-    cpu, release = machine.cpu_name(), platform.release()
+    cpu, release = host.cpu_name(), platform.release()
     figures = _measure(release) if args.measure else gain.kept(cpu, release)
     try:
         with probes.installed(home, [one.name for one in wanted]) as active_probes:

@@ -3,8 +3,7 @@
 
 import argparse
 
-from bulkmm.results import facts, table
-from bulkmm.results import finish as outcome
+from bulkmm.results import facts, finish, table
 from bulkmm.results.model import Document
 from lab import choices, run, scenario
 from lab.command import add_run_options
@@ -14,7 +13,7 @@ from lab.machine import arch
 def run_scenario(args: argparse.Namespace) -> int:
     """Run a scenario, show its table; the exit code tells whether it passed."""
     wanted = request(args)
-    outcome.need_place(args)
+    finish.need_place(args)
     document = run.run_scenario(wanted)
 
     def show() -> None:
@@ -23,7 +22,7 @@ def run_scenario(args: argparse.Namespace) -> int:
         else:
             print_checks(document)
 
-    return outcome.finish(args, document, show)
+    return finish.finish(args, document, show)
 
 
 def asked(words: list[str]) -> run.Request:

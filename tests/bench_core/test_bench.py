@@ -21,7 +21,7 @@ from programs import completed
 from bench import measure, program, subjects
 from bench.subjects import Amount, Request
 from bulkmm import cli
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import MIB
@@ -188,12 +188,12 @@ def test_processes_differ_in_seed_and_environment(
 
 def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source and destination count, whole extents that no cache may hold."""
-    monkeypatch.setattr(machine, "memory_kib", lambda _: 1 << 20)
-    monkeypatch.setattr(machine, "last_level_cache", lambda: 32 * MIB)
+    monkeypatch.setattr(host, "memory_kib", lambda _: 1 << 20)
+    monkeypatch.setattr(host, "last_level_cache", lambda: 32 * MIB)
     half = Request(subjects.COPY, Amount(512 * MIB, (512 * MIB,)))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
         measure.check(half)
-    monkeypatch.setattr(machine, "last_level_cache", lambda: 160 * MIB)
+    monkeypatch.setattr(host, "last_level_cache", lambda: 160 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
         measure.check(half)
 

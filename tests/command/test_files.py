@@ -13,7 +13,7 @@ import pytest
 from programs import completed
 
 from bulkmm import cli
-from bulkmm.results import finish as outcome
+from bulkmm.results import finish
 from bulkmm.results.model import Check, Document
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit
@@ -110,7 +110,7 @@ def finished(
 
     args = argparse.Namespace(argv=[], output=file, json=False)
     args.submit_file = file.with_name("submitted") if ok else None
-    return outcome.finish(args, document, show)
+    return finish.finish(args, document, show)
 
 
 def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:

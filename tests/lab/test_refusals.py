@@ -13,7 +13,7 @@ import pytest
 
 from bench import populate
 from bulkmm import cli
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.shell.errors import Exit
 from lab import choices, paths
 from lab.machine import pins
@@ -81,7 +81,7 @@ def test_without_a_checkout(
 
 
 SHORT = shutil.disk_usage("/")._replace(free=100_000_000)
-LITTLE = (machine, "memory_kib", lambda _field: 1_000_000_000 >> 10)
+LITTLE = (host, "memory_kib", lambda _field: 1_000_000_000 >> 10)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_machine_that_lacks_something(
     message: str,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(machine, "memory_kib", lambda _field: 64 << 20)
+    monkeypatch.setattr(host, "memory_kib", lambda _field: 64 << 20)
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     monkeypatch.setattr(*lacks)
     code, line = run_refused("run", *words.split())

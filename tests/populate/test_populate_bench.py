@@ -16,7 +16,7 @@ from programs import completed
 
 from bench import goals, populate
 from bulkmm.pool import grow
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import MIB
@@ -162,7 +162,7 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Pages of the pool are there already, those of other kinds are not."""
-    monkeypatch.setattr(machine, "memory_kib", lambda _field: 0)
+    monkeypatch.setattr(host, "memory_kib", lambda _field: 0)
     message = "more free pages of 2M needed: --reserve, or"
     with pytest.raises(BulkmmError, match=message):
         populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
