@@ -168,11 +168,11 @@ static void look_at_file(struct map *map, dev_t device, char *name)
 	struct statfs fs = { 0 };
 
 	if (!memory)
-		map->is |= reads_of(name, device);
+		map->flags |= reads_of(name, device);
 	if (!disk && !memory)
 		file_system(name, device, &fs);
-	if (map->is & SHARED && (memory || fs.f_type == TMPFS_MAGIC))
-		map->is |= UNWATCHED;
+	if (map->flags & SHARED && (memory || fs.f_type == TMPFS_MAGIC))
+		map->flags |= UNWATCHED;
 	if (map->page)
 		return;
 	if (fs.f_type == HUGETLBFS_MAGIC)
@@ -223,12 +223,12 @@ static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 			   &name) != 6)
 			return false;
 	} while (addr >= map->end);
-	map->is = (mode[0] == 'r' ? READABLE : 0) |
-		  (mode[1] == 'w' ? WRITABLE : 0) |
-		  (mode[3] == 's' ? SHARED : 0);
+	map->flags = (mode[0] == 'r' ? READABLE : 0) |
+		     (mode[1] == 'w' ? WRITABLE : 0) |
+		     (mode[3] == 's' ? SHARED : 0);
 	map->page = 0;
 	if (!inode && !major)
-		map->is |= ANONYMOUS;
+		map->flags |= ANONYMOUS;
 	else
 		look_at_file(map, makedev(major, minor), line + name);
 	if (!map->page)
@@ -269,10 +269,10 @@ bool map_find(struct maps *maps, uintptr_t addr, bool cheap, struct map *map)
 	map->start = query.start;
 	map->end = query.end;
 	map->page = query.page;
-	map->is = query.vma_flags & (READABLE | WRITABLE | SHARED);
+	map->flags = query.vma_flags & (READABLE | WRITABLE | SHARED);
 	if (!query.inode && !query.major && !query.minor)
-		map->is |= ANONYMOUS;
-	if (map->is & SHARED || (!cheap && !(map->is & ANONYMOUS)))
+		map->flags |= ANONYMOUS;
+	if (map->flags & SHARED || (!cheap && !(map->flags & ANONYMOUS)))
 		query_file(maps, &query, map);
 	return true;
 }

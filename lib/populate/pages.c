@@ -57,7 +57,7 @@ static size_t base_page(void)
 }
 
 /* Whether it is said of a page that nothing is mapped there. */
-static bool misses(uintptr_t page, int advice)
+static bool reports_unmapped(uintptr_t page, int advice)
 {
 	return kernel_madvise(page, base_page(), advice) && errno == ENOMEM;
 }
@@ -70,19 +70,20 @@ static bool misses(uintptr_t page, int advice)
  * (qemu-user from 11 on). Not asked by an advice that no kernel has: filters
  * kill for what they do not know.
  */
-static bool works(int advice)
+static bool advice_works(int advice)
 {
-	return misses(base_page(), advice) || misses(-2 * base_page(), advice);
+	return reports_unmapped(base_page(), advice) ||
+	       reports_unmapped(-2 * base_page(), advice);
 }
 
 /* The kernel's own call; false: something of it failed, or it is not there. */
-bool pages_ask(uintptr_t from, size_t len, bool read)
+bool populate_by_kernel(uintptr_t from, size_t len, bool read)
 {
 	int advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
 	static bool known; /* that its success means something */
 
 	if (!__atomic_load_n(&known, __ATOMIC_RELAXED)) {
-		if (!works(advice))
+		if (!advice_works(advice))
 			return false;
 		__atomic_store_n(&known, true, __ATOMIC_RELAXED);
 	}
@@ -100,7 +101,7 @@ bool pages_ask(uintptr_t from, size_t len, bool read)
 int pages_open(struct pages *how, bool read, bool look)
 {
 	how->advice = read ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
-	how->touch = !works(how->advice);
+	how->touch = !advice_works(how->advice);
 	how->pagemap = -1;
 	if (how->touch && read)
 		return -EOPNOTSUPP;
@@ -126,22 +127,23 @@ static int touch(uintptr_t page)
 	return woken < 0 ? errno : 0;
 }
 
-static void fail(struct outcome *outcome, uintptr_t page, size_t len, int error)
+static void fail(struct page_result *result, uintptr_t page, size_t len,
+		 int error)
 {
-	outcome->failed = page;
-	outcome->len = len;
-	outcome->error = -error;
+	result->failed = page;
+	result->len = len;
+	result->error = -error;
 }
 
 static bool touch_all(uintptr_t from, uintptr_t to, size_t page,
-		      struct outcome *outcome)
+		      struct page_result *result)
 {
 	int error;
 
 	for (; from < to; from = (from & ~(page - 1)) + page) {
 		error = touch(from);
 		if (error) {
-			fail(outcome, from, page, error);
+			fail(result, from, page, error);
 			return false;
 		}
 	}
@@ -158,7 +160,7 @@ static uintptr_t halfway(uintptr_t from, uintptr_t to, size_t page)
 
 /* If it fails at a page, everything before that page is populated. */
 static bool advise(int advice, uintptr_t from, uintptr_t end, size_t page,
-		   struct outcome *outcome)
+		   struct page_result *result)
 {
 	uintptr_t to, middle;
 
@@ -172,20 +174,20 @@ static bool advise(int advice, uintptr_t from, uintptr_t end, size_t page,
 		}
 		if (!kernel_madvise(from, to - from, advice))
 			continue; /* it worked after all */
-		fail(outcome, from, to - from, errno);
+		fail(result, from, to - from, errno);
 		return false;
 	}
 	return true;
 }
 
 static bool fill(const struct pages *how, uintptr_t from, uintptr_t to,
-		 size_t page, struct outcome *outcome)
+		 size_t page, struct page_result *result)
 {
 	if (from >= to)
 		return true;
 	if (how->touch)
-		return touch_all(from, to, page, outcome);
-	return advise(how->advice, from, to, page, outcome);
+		return touch_all(from, to, page, result);
+	return advise(how->advice, from, to, page, result);
 }
 
 static size_t look(const struct pages *how, uintptr_t from, uint64_t *entries,
@@ -205,8 +207,8 @@ static size_t look(const struct pages *how, uintptr_t from, uint64_t *entries,
 static bool resident_will_do(const struct pages *how, const struct map *map)
 {
 	if (how->advice == MADV_POPULATE_READ)
-		return map->is & READABLE;
-	return map->is & WRITABLE && map->is & UNWATCHED;
+		return map->flags & READABLE;
+	return map->flags & WRITABLE && map->flags & UNWATCHED;
 }
 
 static bool is_there(const struct pages *how, uint64_t entry)
@@ -219,7 +221,7 @@ static bool is_there(const struct pages *how, uint64_t entry)
 /* Populates what is missing of a few pages. */
 static bool fill_each(const struct pages *how, uintptr_t from,
 		      const uint64_t *entries, size_t count, size_t page,
-		      struct outcome *outcome)
+		      struct page_result *result)
 {
 	uintptr_t missing = from, base = base_page();
 	size_t i;
@@ -227,11 +229,11 @@ static bool fill_each(const struct pages *how, uintptr_t from,
 	for (i = 0; i < count; i++) {
 		if (!is_there(how, entries[i]))
 			continue;
-		if (!fill(how, missing, from + i * base, page, outcome))
+		if (!fill(how, missing, from + i * base, page, result))
 			return false;
 		missing = from + (i + 1) * base;
 	}
-	return fill(how, missing, from + count * base, page, outcome);
+	return fill(how, missing, from + count * base, page, result);
 }
 
 /*
@@ -239,7 +241,7 @@ static bool fill_each(const struct pages *how, uintptr_t from,
  * kernel gets all of the pages, and those that follow without a look at them.
  */
 static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
-		       const struct map *map, struct outcome *outcome)
+		       const struct map *map, struct page_result *result)
 {
 	size_t base = base_page(), count, missing, i;
 	uint64_t entries[ENTRIES];
@@ -252,14 +254,14 @@ static void fill_holes(const struct pages *how, uintptr_t from, uintptr_t to,
 		for (missing = i = 0; i < count; i++)
 			missing += !is_there(how, entries[i]);
 		end = from + count * base;
-		outcome->there &= count && !missing;
+		result->resident &= count && !missing;
 		if (!count || missing > count / DENSE) {
 			end = count ? end + (DENSE - 1) * ENTRIES * base : to;
 			end = end < to ? end : to;
-			if (!fill(how, from, end, map->page, outcome))
+			if (!fill(how, from, end, map->page, result))
 				return;
 		} else if (!fill_each(how, from, entries, count, map->page,
-				      outcome)) {
+				      result)) {
 			return;
 		}
 	}
@@ -300,7 +302,7 @@ bool pages_cached(uintptr_t from, uintptr_t to)
 }
 
 /* Whether looking at a small range may save work: at private memory it does not. */
-bool pages_worth_a_look(uintptr_t from, bool read)
+bool pages_worth_reading(uintptr_t from, bool read)
 {
 	uint64_t entry = 0;
 
@@ -335,7 +337,7 @@ bool pages_entry(uintptr_t page, uint64_t *entry)
 static bool is_copied(const struct pages *how, const struct map *map,
 		      uint64_t entry)
 {
-	return how->advice != MADV_POPULATE_READ && !(map->is & SHARED) &&
+	return how->advice != MADV_POPULATE_READ && !(map->flags & SHARED) &&
 	       entry & PRESENT && (entry & (OF_FILE | EXCLUSIVE)) != EXCLUSIVE;
 }
 
@@ -345,10 +347,10 @@ static bool is_copied(const struct pages *how, const struct map *map,
  * @from:    its first page
  * @to:      its end
  * @map:     what is known of the mapping
- * @outcome: result: the first page that failed, if any; all before is resident
+ * @result:  result: the first page that failed, if any; all before is resident
  */
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
-		    const struct map *map, struct outcome *outcome)
+		    const struct map *map, struct page_result *result)
 {
 	bool huge = map->page > base_page(); /* the kernel is quick with them */
 	bool will_do = resident_will_do(how, map);
@@ -356,14 +358,14 @@ void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 
 	if (how->pagemap >= 0)
 		look(how, from, &first, 1);
-	outcome->there = is_there(how, first);
+	result->resident = is_there(how, first);
 	if (huge && !will_do) /* a copy is as much work as a new page */
-		outcome->there &= (first & (OF_FILE | EXCLUSIVE)) == EXCLUSIVE;
+		result->resident &= (first & (OF_FILE | EXCLUSIVE)) == EXCLUSIVE;
 	if (!huge && !will_do)
-		outcome->there = is_copied(how, map, first);
-	if (huge || !will_do || !outcome->there)
-		fill(how, from, to, map->page, outcome);
-	else if (fill(how, from, from + map->page, map->page, outcome) &&
+		result->resident = is_copied(how, map, first);
+	if (huge || !will_do || !result->resident)
+		fill(how, from, to, map->page, result);
+	else if (fill(how, from, from + map->page, map->page, result) &&
 		 !all_there(how, from, to))
-		fill_holes(how, from, to, map, outcome);
+		fill_holes(how, from, to, map, result);
 }

@@ -16,39 +16,41 @@ static int refuse(struct bmm_report *to, void *addr, int error,
 				     .error = error,
 				     .cause = cause };
 
-	report_give(to, &report);
+	report_copy(to, &report);
 	return error;
 }
 
 /* Spreads threads over the nodes of the memory, and where the caller may run. */
-static void spread(struct crew *crew)
+static void spread_threads(struct workers *workers)
 {
 	unsigned int i;
 
-	for (i = 0; i < crew->segments_nr; i++)
-		CPU_OR_S(sizeof(crew->nodes), crew->nodes.bits,
-			 crew->nodes.bits, crew->segments[i].nodes.bits);
-	crew->bound = SET_COUNT(&crew->nodes);
-	if (!crew->bound)
+	for (i = 0; i < workers->segments_nr; i++)
+		CPU_OR_S(sizeof(workers->nodes), workers->nodes.bits,
+			 workers->nodes.bits, workers->segments[i].nodes.bits);
+	workers->bound = SET_COUNT(&workers->nodes);
+	if (!workers->bound)
 		return;
-	crew->self.home = crew_home(crew, 0);
-	cpus_allowed(&crew->allowed);
+	workers->self.home = node_of_worker(workers, 0);
+	cpus_allowed(&workers->allowed);
 	/* Where threads of other nodes help, the caller's is not theirs. */
-	if (!crew->on_node && crew->node >= 0 && SET_COUNT(&crew->nodes) > 1)
-		crew->mode = MODE_PREFERRED;
+	if (!workers->on_node && workers->node >= 0 &&
+	    SET_COUNT(&workers->nodes) > 1)
+		workers->mode = MODE_PREFERRED;
 }
 
 /* How many threads may work, the caller included. */
-unsigned int limit_threads(struct crew *crew)
+unsigned int limit_threads(struct workers *workers)
 {
-	struct cpus cpus = crew->allowed;
-	unsigned int most = crew->bound ? cpus_of_nodes(&crew->nodes, &cpus) :
-					  cpus_allowed(&cpus);
+	struct cpus cpus = workers->allowed;
+	unsigned int most = workers->bound ?
+				    cpus_of_nodes(&workers->nodes, &cpus) :
+				    cpus_allowed(&cpus);
 
 	if (!most)
 		return 1;
 	most = lower(most, cpus_quota());
-	return lower(THREADS_MAX, lower(most, crew->options.threads));
+	return lower(THREADS_MAX, lower(most, workers->options.threads));
 }
 
 /* With base pages of 4 KiB it is the same on every processor. */
@@ -65,108 +67,108 @@ static size_t huge_page(void)
 }
 
 /* How many, limit_threads() says if one thread turns out to be too few. */
-static void allow_threads(struct crew *crew)
+static void allow_threads(struct workers *workers)
 {
-	unsigned int most = crew->options.threads;
+	unsigned int most = workers->options.threads;
 
-	if (crew->end - crew->start < SMALL)
+	if (workers->end - workers->start < SMALL)
 		return;
-	if (crew->bound) /* even a single thread is bound to a node */
-		spread(crew);
-	if (most == 1 || share_is_cold(crew))
+	if (workers->bound) /* even a single thread is bound to a node */
+		spread_threads(workers);
+	if (most == 1 || is_all_cold(workers))
 		return;
-	crew->huge = huge_page();
-	grow_start(&crew->grow, lower(THREADS_MAX, most));
+	workers->huge = huge_page();
+	scaling_start(&workers->scaling, lower(THREADS_MAX, most));
 }
 
-static void populate_slice(struct crew *crew, const struct slice *slice,
-			   struct outcome *outcome)
+static void populate_slice(struct workers *workers, const struct slice *slice,
+			   struct page_result *result)
 {
-	pages_populate(&crew->pages, slice->from, slice->to,
-		       &slice->segment->map, outcome);
+	pages_populate(&workers->pages, slice->from, slice->to,
+		       &slice->segment->map, result);
 }
 
-static void clear_slice(struct crew *crew, const struct slice *slice,
-			struct outcome *outcome)
+static void clear_slice(struct workers *workers, const struct slice *slice,
+			struct page_result *result)
 {
-	(void)crew;
-	(void)outcome;
+	(void)workers;
+	(void)result;
 	bmm_clear_streaming((void *)slice->from, slice->to - slice->from);
 }
 
-static void look_around(struct crew *crew)
+static void find_segments(struct workers *workers)
 {
-	size_t len = crew->end - crew->start;
+	size_t len = workers->end - workers->start;
 	struct maps maps;
 
 	if (len < LEAST || !maps_open(&maps))
 		return;
-	crew->bound = len >= SMALL && nodes_several();
-	share_segments(crew, &maps);
+	workers->bound = len >= SMALL && nodes_several();
+	divide_segments(workers, &maps);
 	maps_close(&maps);
 }
 
 /* The caller works too, bound like its threads, and is then restored. */
-static int run_there(struct crew *crew)
+static int run_on_nodes(struct workers *workers)
 {
 	struct policy policy;
 	struct cpus before;
 	bool bound;
 	int error = 0;
 
-	if (crew->mode)
-		error = policy_set(crew->mode, (unsigned int)crew->node,
+	if (workers->mode)
+		error = policy_set(workers->mode, (unsigned int)workers->node,
 				   &policy);
-	if (error && crew->on_node)
+	if (error && workers->on_node)
 		return error;
-	bound = crew_settle(&crew->self, &before);
-	crew_run(crew);
+	bound = bind_worker(&workers->self, &before);
+	workers_run(workers);
 	if (bound)
 		cpus_bind(&before);
-	if (crew->mode && !error)
+	if (workers->mode && !error)
 		policy_restore(&policy);
 	return 0;
 }
 
-static int populate(struct crew *crew, struct bmm_report *report)
+static int populate(struct workers *workers, struct bmm_report *report)
 {
-	size_t len = crew->end - crew->start;
+	size_t len = workers->end - workers->start;
 	struct pressure before = { 0 };
 	int error;
 
-	if (crew->on_node && !nodes_online(crew->options.node))
-		return refuse(report, (void *)crew->start, -EINVAL,
+	if (workers->on_node && !nodes_online(workers->options.node))
+		return refuse(report, (void *)workers->start, -EINVAL,
 			      BMM_CAUSE_NODE);
-	error = pages_open(&crew->pages, crew->options.flags & BMM_READ,
+	error = pages_open(&workers->pages, workers->options.flags & BMM_READ,
 			   len >= LEAST);
 	if (error)
-		return refuse(report, (void *)crew->start, error,
+		return refuse(report, (void *)workers->start, error,
 			      cause_of_no_reading());
-	crew->report.touched = crew->pages.touch;
-	crew->work = populate_slice;
-	look_around(crew);
-	allow_threads(crew);
+	workers->report.touched = workers->pages.touch;
+	workers->work = populate_slice;
+	find_segments(workers);
+	allow_threads(workers);
 	if (len >= SMALL)
 		pressure_read(&before);
-	error = run_there(crew);
+	error = run_on_nodes(workers);
 	if (error)
-		return refuse(report, (void *)crew->start, error,
+		return refuse(report, (void *)workers->start, error,
 			      BMM_CAUSE_NODE);
-	crew->report.cause = cause_of_failure(crew);
-	if (crew->report.slow_len && len >= SMALL)
-		crew->report.slow_cause = cause_of_slowness(crew, &before);
-	report_give(report, &crew->report);
-	return crew->report.error;
+	workers->report.cause = cause_of_failure(workers);
+	if (workers->report.slow_len && len >= SMALL)
+		workers->report.slow_cause = cause_of_slowness(workers, &before);
+	report_copy(report, &workers->report);
+	return workers->report.error;
 }
 
-static int clear(struct crew *crew, struct bmm_report *report)
+static int clear(struct workers *workers, struct bmm_report *report)
 {
-	crew->work = clear_slice;
-	allow_threads(crew);
-	crew_run(crew);
-	crew->report.cause = cause_of_failure(crew);
-	report_give(report, &crew->report);
-	return crew->report.error;
+	workers->work = clear_slice;
+	allow_threads(workers);
+	workers_run(workers);
+	workers->report.cause = cause_of_failure(workers);
+	report_copy(report, &workers->report);
+	return workers->report.error;
 }
 
 /*
@@ -181,19 +183,19 @@ static bool populate_at_once(uintptr_t start, uintptr_t end,
 {
 	bool read = options->flags & BMM_READ;
 	size_t len = end - start;
-	uint64_t begun;
+	uint64_t begin;
 
 	if (len >= SMALL || options->progress || options->flags & BMM_ON_NODE ||
-	    (len > SLICE_MAX && pages_worth_a_look(start, read)))
+	    (len > SLICE_MAX && pages_worth_reading(start, read)))
 		return false;
-	begun = to ? bmm_host_clock() : 0;
-	if (!pages_ask(start, len, read))
+	begin = to ? bmm_host_clock() : 0;
+	if (!populate_by_kernel(start, len, read))
 		return false;
 	if (to)
-		report_give(to, &(struct bmm_report){
+		report_copy(to, &(struct bmm_report){
 					.reached = (void *)end,
 					.done = len,
-					.ns = bmm_host_clock() - begun,
+					.ns = bmm_host_clock() - begin,
 					.threads = 1,
 				});
 	return true;
@@ -205,17 +207,17 @@ static bool populate_at_once(uintptr_t start, uintptr_t end,
  */
 static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 	       const struct bmm_options *options, struct bmm_report *report,
-	       int (*what)(struct crew *, struct bmm_report *))
+	       int (*what)(struct workers *, struct bmm_report *))
 {
 	uintptr_t start = (uintptr_t)addr, end = start + len;
 	uintptr_t whole = (end + grain - 1) & -grain;
 	struct bmm_options taken;
-	struct crew crew; /* on the stack: there may be no other memory */
+	struct workers workers; /* on the stack: there may be no other memory */
 	int error, cancel;
 
-	if (!report_known(report))
+	if (!report_is_valid(report))
 		return -EINVAL;
-	error = options_take(&taken, options);
+	error = options_copy(&taken, options);
 	if (!error && (taken.flags & ~flags || start & (grain - 1) ||
 		       end < start || whole < end))
 		error = -EINVAL;
@@ -225,13 +227,13 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
 		return refuse(report, addr, 0, BMM_CAUSE_NONE);
 	if (what == populate && populate_at_once(start, whole, &taken, report))
 		return 0;
-	crew_init(&crew, start, whole, &taken);
-	crew.on_node = taken.flags & BMM_ON_NODE;
-	crew.mode = crew.on_node ? MODE_BIND : MODE_DEFAULT;
-	crew.node = crew.on_node ? (int)taken.node : -1;
+	workers_init(&workers, start, whole, &taken);
+	workers.on_node = taken.flags & BMM_ON_NODE;
+	workers.mode = workers.on_node ? MODE_BIND : MODE_DEFAULT;
+	workers.node = workers.on_node ? (int)taken.node : -1;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = what(&crew, report);
-	crew_free(&crew);
+	error = what(&workers, report);
+	workers_free(&workers);
 	pthread_setcancelstate(cancel, NULL);
 	return error;
 }

@@ -52,7 +52,7 @@ static inline unsigned int lower(unsigned int a, unsigned int b)
 struct map {
 	uintptr_t start, end;
 	size_t page; /* bytes of its pages; with hugetlb 2 MiB and more */
-	unsigned int is;
+	unsigned int flags;
 };
 
 /* Lines of a file of /proc: stdio allocates, and the caller may be an allocator. */
@@ -103,22 +103,22 @@ struct policy {
 int policy_set(int mode, unsigned int node, struct policy *before);
 void policy_restore(const struct policy *before);
 
-/* grow.c: how many threads help */
-struct grow {
+/* scaling.c: how many threads help */
+struct scaling {
 	unsigned int now, most; /* threads that should work; their limit */
 	unsigned int best;	/* best number, and its rate in bytes per ms */
 	uint64_t rate;
-	unsigned int step;  /* changes with now: older slices do not count */
-	unsigned int heard; /* threads that have had a slice counted */
-	uint64_t bytes, ns; /* sums of the slices that count */
-	size_t again;	    /* bytes done before a step is tried again */
-	bool doubted;	    /* this step has been measured once */
+	unsigned int step;     /* changes with now: older slices do not count */
+	unsigned int reported; /* threads that have had a slice counted */
+	uint64_t bytes, ns;    /* sums of the slices that count */
+	size_t retry_at;       /* bytes done before a step is tried again */
+	bool remeasured;       /* this step has been measured once */
 };
 
-void grow_start(struct grow *grow, unsigned int most);
-void grow_feed(struct grow *grow, unsigned int *last, unsigned int step,
-	       size_t bytes, uint64_t ns);
-void grow_next(struct grow *grow, size_t done, size_t left);
+void scaling_start(struct scaling *scaling, unsigned int most);
+void scaling_feed(struct scaling *scaling, unsigned int *last,
+		  unsigned int step, size_t bytes, uint64_t ns);
+void scaling_next(struct scaling *scaling, size_t done, size_t left);
 
 /* pages.c: makes a piece resident */
 #define PRESENT (1ULL << 63) /* in a pagemap entry */
@@ -129,24 +129,24 @@ struct pages {
 	bool touch;
 };
 
-struct outcome {
+struct page_result {
 	uintptr_t failed; /* the page that failed, if error */
 	size_t len;
 	int error;
-	bool there; /* no work for several: all was resident, with huge pages
-		     * the first was; or small ones that are copied */
+	bool resident; /* no work for several: all was resident, with huge pages
+			* the first was; or small ones that are copied */
 };
 
-bool pages_ask(uintptr_t from, size_t len, bool read);
+bool populate_by_kernel(uintptr_t from, size_t len, bool read);
 int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
 bool pages_cached(uintptr_t from, uintptr_t to);
 bool pages_entry(uintptr_t page, uint64_t *entry);
-bool pages_worth_a_look(uintptr_t from, bool read);
+bool pages_worth_reading(uintptr_t from, bool read);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
-		    const struct map *map, struct outcome *outcome);
+		    const struct map *map, struct page_result *result);
 
-/* crew.c: threads that share a range */
+/* workers.c: threads that share a range */
 struct segment {
 	uintptr_t next, end; /* not taken yet */
 	struct map map;
@@ -160,40 +160,41 @@ struct slice {
 	bool cold; /* the segment was when it was taken */
 };
 
-struct crew;
-typedef void crew_fn(struct crew *crew, const struct slice *slice,
-		     struct outcome *outcome);
+struct workers;
+typedef void work_fn(struct workers *workers, const struct slice *slice,
+		     struct page_result *result);
 
 struct worker {
-	struct crew *crew;
+	struct workers *workers;
 	unsigned int id;   /* 0: the caller */
 	unsigned int home; /* its node, if there are several */
-	unsigned int last; /* step of its last slice that counted, for grow.c */
-	pthread_t thread;  /* not the caller's */
+	unsigned int
+		last; /* step of its last slice that counted, for scaling.c */
+	pthread_t thread; /* not the caller's */
 };
 
 /*
  * What only a large range needs. A small one, and any where this cannot be
  * mapped, is populated by the caller with what is on its stack.
  */
-struct room {
+struct worker_memory {
 	struct segment segments[SEGMENTS_MAX];
-	struct worker workers[THREADS_MAX]; /* the caller's is not used */
+	struct worker threads[THREADS_MAX]; /* the caller's is not used */
 };
 
 #define SEGMENTS_FEW 4U
 
-struct crew {
+struct workers {
 	struct bmm_options options;
 	struct bmm_report report;
-	crew_fn *work;
+	work_fn *work;
 	struct pages pages;
 	uintptr_t start, end;
 	size_t huge; /* bytes of a transparent huge page */
 	struct segment few[SEGMENTS_FEW];
 	struct segment *segments; /* those, or the room's */
-	unsigned int segments_nr, segments_most;
-	struct room *room; /* or NULL */
+	unsigned int segments_nr, segments_max;
+	struct worker_memory *memory; /* or NULL */
 
 	/* where the threads run */
 	struct nodes nodes;
@@ -206,8 +207,8 @@ struct crew {
 	/* everything below is protected by the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct grow grow;
-	struct outcome failure;
+	struct scaling scaling;
+	struct page_result failure;
 	unsigned int alive; /* without the caller */
 	bool stop;
 	bool reading; /* a slice of a cold segment is in progress */
@@ -221,55 +222,55 @@ struct crew {
 	struct worker self;
 	unsigned int created;
 	bool limited; /* the limit of threads is known */
-	uint64_t told;
+	uint64_t progress_ns;
 	int pid;
 	bool forked;
 };
 
-void crew_init(struct crew *crew, uintptr_t start, uintptr_t end,
-	       const struct bmm_options *options);
-bool crew_expand(struct crew *crew);
-int crew_run(struct crew *crew);
-void crew_free(struct crew *crew);
-bool crew_settle(const struct worker *worker, struct cpus *before);
-unsigned int crew_home(const struct crew *crew, unsigned int id);
+void workers_init(struct workers *workers, uintptr_t start, uintptr_t end,
+		  const struct bmm_options *options);
+bool workers_expand(struct workers *workers);
+int workers_run(struct workers *workers);
+void workers_free(struct workers *workers);
+bool bind_worker(const struct worker *worker, struct cpus *before);
+unsigned int node_of_worker(const struct workers *workers, unsigned int id);
 
 /* start.c: threads of the C library */
-bool start_thread(struct crew *crew, struct worker *worker,
+bool start_thread(struct workers *workers, struct worker *worker,
 		  void *(*run)(void *));
 bool in_handler(void);
 
 /* populate.c */
-unsigned int limit_threads(struct crew *crew);
+unsigned int limit_threads(struct workers *workers);
 
-/* cause.c: why something failed, or was slow */
+/* diagnosis.c: why something failed, or was slow */
 struct pressure {
 	unsigned long stalls, compactions; /* so far, from /proc/vmstat */
 };
 
-struct turn {
+struct thread_usage {
 	uint64_t ns; /* of CPU time */
 	long waits, preemptions;
 };
 
 void pressure_read(struct pressure *pressure);
-void turn_read(struct turn *turn);
-bool turn_lost(const struct turn *before, uint64_t ns);
-enum bmm_cause cause_of_slowness(const struct crew *crew,
+void usage_read(struct thread_usage *usage);
+bool was_preempted(const struct thread_usage *before, uint64_t ns);
+enum bmm_cause cause_of_slowness(const struct workers *workers,
 				 const struct pressure *before);
 enum bmm_cause cause_of_no_reading(void);
-enum bmm_cause cause_of_failure(struct crew *crew);
+enum bmm_cause cause_of_failure(struct workers *workers);
 
-/* share.c: which thread does which part */
-void share_segments(struct crew *crew, struct maps *maps);
-bool share_is_cold(const struct crew *crew);
-bool share_take(struct crew *crew, const struct worker *worker,
+/* division.c: which thread does which part */
+void divide_segments(struct workers *workers, struct maps *maps);
+bool is_all_cold(const struct workers *workers);
+bool take_slice(struct workers *workers, const struct worker *worker,
 		struct slice *slice);
-uintptr_t share_reached(const struct crew *crew);
+uintptr_t reached_address(const struct workers *workers);
 
 /* report.c */
-int options_take(struct bmm_options *to, const struct bmm_options *from);
-bool report_known(const struct bmm_report *report);
-void report_give(struct bmm_report *to, const struct bmm_report *from);
+int options_copy(struct bmm_options *to, const struct bmm_options *from);
+bool report_is_valid(const struct bmm_report *report);
+void report_copy(struct bmm_report *to, const struct bmm_report *from);
 
 #endif

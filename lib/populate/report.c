@@ -19,7 +19,7 @@
  * Return: 0; -EINVAL for a wrong size; -E2BIG for an option that this version
  * does not know.
  */
-int options_take(struct bmm_options *to, const struct bmm_options *from)
+int options_copy(struct bmm_options *to, const struct bmm_options *from)
 {
 	const char *bytes = (const char *)from;
 	size_t i;
@@ -36,13 +36,13 @@ int options_take(struct bmm_options *to, const struct bmm_options *from)
 	return 0;
 }
 
-bool report_known(const struct bmm_report *report)
+bool report_is_valid(const struct bmm_report *report)
 {
 	return !report ||
 	       (report->size >= REPORT_LEAST && report->size <= 4096);
 }
 
-void report_give(struct bmm_report *to, const struct bmm_report *from)
+void report_copy(struct bmm_report *to, const struct bmm_report *from)
 {
 	size_t size;
 
@@ -84,7 +84,7 @@ static const char *const causes[] = {
 	[BMM_CAUSE_PREEMPTED] = "other work had the CPU meanwhile",
 };
 
-static const char *said(enum bmm_cause cause)
+static const char *cause_text(enum bmm_cause cause)
 {
 	if ((size_t)cause >= sizeof(causes) / sizeof(causes[0]))
 		cause = BMM_CAUSE_UNKNOWN;
@@ -122,10 +122,10 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p: %s (%s); %zu bytes are done",
 			       report->failed_len, report->failed,
-			       said(report->cause), error, report->done);
+			       cause_text(report->cause), error, report->done);
 	else if (report->error)
 		len = snprintf(buf, size, "%s (%s); %zu bytes are done",
-			       said(report->cause), error, report->done);
+			       cause_text(report->cause), error, report->done);
 	else if (report->slow_len)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p took %" PRIu64
@@ -133,6 +133,6 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 			       report->slow_len, report->slow,
 			       report->slow_ns / 1000000,
 			       report->usual_ns / 1000000,
-			       said(report->slow_cause));
+			       cause_text(report->slow_cause));
 	return len < 0 ? 0 : (size_t)len;
 }

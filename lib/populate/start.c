@@ -71,17 +71,18 @@ static bool create(pthread_t *thread, pthread_attr_t *attr,
 }
 #endif
 
-bool start_thread(struct crew *crew, struct worker *worker, void *(*run)(void *))
+bool start_thread(struct workers *workers, struct worker *worker,
+		  void *(*run)(void *))
 {
 	pthread_attr_t small;
 	bool started;
 
-	if (!crew->stack) {
-		crew->stack = STACK;
-		dl_iterate_phdr(add_tls, &crew->stack);
+	if (!workers->stack) {
+		workers->stack = STACK;
+		dl_iterate_phdr(add_tls, &workers->stack);
 	}
 	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, crew->stack);
+	pthread_attr_setstacksize(&small, workers->stack);
 	started = create(&worker->thread, &small, run, worker);
 	pthread_attr_destroy(&small);
 	return started;

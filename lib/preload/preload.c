@@ -47,17 +47,17 @@ static bool libc_allocates(void)
 /* Calls before this one go to the kernel, too. */
 __attribute__((constructor)) static void start(void)
 {
-	const char *said = secure_getenv(VARIABLE);
+	const char *value = secure_getenv(VARIABLE);
 	unsigned long most = UINT32_MAX;
 	char *end = "";
 
-	if (said && *said)
-		most = *said == '-' ? ULONG_MAX : strtoul(said, &end, 10);
+	if (value && *value)
+		most = *value == '-' ? ULONG_MAX : strtoul(value, &end, 10);
 	if (*end || most > UINT32_MAX)
 		dprintf(STDERR_FILENO,
 			"libbulkmm-populate: " VARIABLE
 			"=%s is not a number of threads; doing nothing\n",
-			said);
+			value);
 	else if (libc_allocates())
 		threads = (unsigned int)most;
 }
@@ -198,13 +198,13 @@ static void prepare_lock(uintptr_t from, uintptr_t to, size_t page)
 	if (map.page > page) {
 		len = map.page;
 		piece &= -map.page;
-	} else if (!(map.is & (ANONYMOUS | UNWATCHED))) {
+	} else if (!(map.flags & (ANONYMOUS | UNWATCHED))) {
 		return;
 	}
 	if (piece < from || len > to - piece ||
 	    syscall(SYS_mlock2, from, to - from, MLOCK_ONFAULT))
 		return;
-	write = (map.is & (WRITABLE | SHARED)) == WRITABLE;
+	write = (map.flags & (WRITABLE | SHARED)) == WRITABLE;
 	if (made_huge(piece, len,
 		      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		populate((void *)from, to - from, write ? 0 : BMM_READ);

@@ -151,8 +151,8 @@ CASE(bisection, HERE)
 {
 	static const size_t bad[] = { 0, 1, 255, 256, 300, 510, 511 };
 	size_t len = 512 * PAGE, i;
-	struct map map = { .page = PAGE, .is = READABLE | WRITABLE };
-	struct outcome outcome;
+	struct map map = { .page = PAGE, .flags = READABLE | WRITABLE };
+	struct page_result result;
 	struct pages how;
 	char *p;
 
@@ -160,13 +160,13 @@ CASE(bisection, HERE)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		p = anonymous(len);
 		mprotect(p + bad[i] * PAGE, PAGE, PROT_READ);
-		outcome = (struct outcome){ 0 };
+		result = (struct page_result){ 0 };
 		advised = 0;
 		pages_populate(&how, (uintptr_t)p, (uintptr_t)p + len, &map,
-			       &outcome);
+			       &result);
 		check(advised == 1 + 9 + 1);
-		check(outcome.error == -EINVAL && outcome.len == PAGE);
-		check(outcome.failed == (uintptr_t)p + bad[i] * PAGE);
+		check(result.error == -EINVAL && result.len == PAGE);
+		check(result.failed == (uintptr_t)p + bad[i] * PAGE);
 		munmap(p, len);
 	}
 	pages_close(&how);

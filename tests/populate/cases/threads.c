@@ -40,22 +40,22 @@ static size_t wasted(unsigned int best, size_t total, unsigned int *last)
 {
 	size_t done, above = 0, slice = 2 * MIB;
 	unsigned int steps[64] = { 0 };
-	struct grow grow;
+	struct scaling scaling;
 	unsigned int id;
 
-	grow_start(&grow, 64);
-	for (done = 0; done < total; grow_next(&grow, done, total - done))
-		for (id = 0; id < grow.now; id++) {
+	scaling_start(&scaling, 64);
+	for (done = 0; done < total; scaling_next(&scaling, done, total - done))
+		for (id = 0; id < scaling.now; id++) {
 			uint64_t ns = 200000;
 
-			if (grow.now > best)
-				ns = ns * grow.now / best;
-			grow_feed(&grow, &steps[id], grow.step, slice,
-				  ns + done % 977);
+			if (scaling.now > best)
+				ns = ns * scaling.now / best;
+			scaling_feed(&scaling, &steps[id], scaling.step, slice,
+				     ns + done % 977);
 			done += slice;
-			above += grow.now > best ? slice : 0;
+			above += scaling.now > best ? slice : 0;
 		}
-	*last = grow.best;
+	*last = scaling.best;
 	return above;
 }
 

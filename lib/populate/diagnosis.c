@@ -33,37 +33,37 @@ __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 }
 
 /* Of the calling thread. */
-void turn_read(struct turn *turn)
+void usage_read(struct thread_usage *usage)
 {
-	struct rusage usage = { 0 };
+	struct rusage now = { 0 };
 
-	getrusage(RUSAGE_THREAD, &usage);
-	turn->ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
-			   1000000000 +
-		   (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
-			   1000;
-	turn->waits = usage.ru_nvcsw;
-	turn->preemptions = usage.ru_nivcsw;
+	getrusage(RUSAGE_THREAD, &now);
+	usage->ns = (uint64_t)(now.ru_utime.tv_sec + now.ru_stime.tv_sec) *
+			    1000000000 +
+		    (uint64_t)(now.ru_utime.tv_usec + now.ru_stime.tv_usec) *
+			    1000;
+	usage->waits = now.ru_nvcsw;
+	usage->preemptions = now.ru_nivcsw;
 }
 
 /* Whether it has had less than half of @ns, and has waited for nothing. */
-bool turn_lost(const struct turn *before, uint64_t ns)
+bool was_preempted(const struct thread_usage *before, uint64_t ns)
 {
-	struct turn now;
+	struct thread_usage now;
 
-	turn_read(&now);
+	usage_read(&now);
 	return now.waits == before->waits &&
 	       now.preemptions > before->preemptions &&
 	       now.ns - before->ns < ns / 2;
 }
 
 /* Why a piece was slow, from what has happened since, on all of the machine. */
-enum bmm_cause cause_of_slowness(const struct crew *crew,
+enum bmm_cause cause_of_slowness(const struct workers *workers,
 				 const struct pressure *before)
 {
 	struct pressure now;
 
-	if (crew->slow_preempted)
+	if (workers->slow_preempted)
 		return BMM_CAUSE_PREEMPTED;
 	pressure_read(&now);
 	if (now.compactions > before->compactions)
@@ -84,9 +84,9 @@ enum bmm_cause cause_of_no_reading(void)
 /* Opens no file: in a full cgroup none can be opened. */
 static bool is_hole(uintptr_t page)
 {
-	unsigned char there;
+	unsigned char resident;
 
-	return mincore((void *)page, 1, &there) && errno == ENOMEM;
+	return mincore((void *)page, 1, &resident) && errno == ENOMEM;
 }
 
 /*
@@ -120,16 +120,16 @@ static unsigned long free_on(int node, size_t page)
 }
 
 /* Of the nodes that the page may come from. */
-static unsigned long free_for(const struct crew *crew, size_t page)
+static unsigned long free_for(const struct workers *workers, size_t page)
 {
 	unsigned long sum = 0;
 	struct nodes nodes;
 	unsigned int i;
 
-	if (crew->on_node)
-		return free_on((int)crew->options.node, page);
+	if (workers->on_node)
+		return free_on((int)workers->options.node, page);
 	if (!nodes_several() ||
-	    nodes_of((void *)crew->failure.failed, &nodes) >= 0)
+	    nodes_of((void *)workers->failure.failed, &nodes) >= 0)
 		return free_on(-1, page);
 	for (i = 0; i < NODES_MAX; i++)
 		if (SET_HAS(&nodes, i))
@@ -145,17 +145,17 @@ static enum bmm_cause why_faulted(uintptr_t page, const struct map *map)
 
 	if (entry & GUARD)
 		return BMM_CAUSE_GUARD;
-	if (!(map->is & ANONYMOUS))
+	if (!(map->flags & ANONYMOUS))
 		return BMM_CAUSE_BACKING;
 	return known && !(entry & SWAPPED) ? BMM_CAUSE_USERFAULT :
 					     BMM_CAUSE_PROTECTED;
 }
 
 /* Returns the cause, and sets the error MADV_POPULATE_WRITE has for it. */
-static enum bmm_cause why_failed(const struct crew *crew, int *error)
+static enum bmm_cause why_failed(const struct workers *workers, int *error)
 {
-	bool read = crew->options.flags & BMM_READ, known;
-	const struct outcome *failure = &crew->failure;
+	bool read = workers->options.flags & BMM_READ, known;
+	const struct page_result *failure = &workers->failure;
 	struct map map = { 0 };
 
 	if (is_hole(failure->failed)) {
@@ -163,7 +163,7 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 		return BMM_CAUSE_HOLE;
 	}
 	known = map_at(failure->failed, &map);
-	if (known && !(map.is & (read ? READABLE : WRITABLE))) {
+	if (known && !(map.flags & (read ? READABLE : WRITABLE))) {
 		*error = -EINVAL;
 		return BMM_CAUSE_PROTECTED;
 	}
@@ -179,8 +179,8 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 			return BMM_CAUSE_UNKNOWN;
 		if (map.page <= (size_t)sysconf(_SC_PAGESIZE))
 			return why_faulted(failure->failed, &map);
-		return free_for(crew, map.page) ? BMM_CAUSE_LIMIT :
-						  BMM_CAUSE_POOL;
+		return free_for(workers, map.page) ? BMM_CAUSE_LIMIT :
+						     BMM_CAUSE_POOL;
 	case EPERM:
 	case ENOSYS:
 		return BMM_CAUSE_FILTER;
@@ -190,9 +190,9 @@ static enum bmm_cause why_failed(const struct crew *crew, int *error)
 }
 
 /* Why the range failed, if it did; completes the report. */
-enum bmm_cause cause_of_failure(struct crew *crew)
+enum bmm_cause cause_of_failure(struct workers *workers)
 {
-	switch (crew->report.error) {
+	switch (workers->report.error) {
 	case 0:
 		return BMM_CAUSE_NONE;
 	case -ECANCELED:
@@ -200,8 +200,8 @@ enum bmm_cause cause_of_failure(struct crew *crew)
 	case -ECHILD:
 		return BMM_CAUSE_FORKED;
 	default:
-		crew->report.failed = (void *)crew->failure.failed;
-		crew->report.failed_len = crew->failure.len;
-		return why_failed(crew, &crew->report.error);
+		workers->report.failed = (void *)workers->failure.failed;
+		workers->report.failed_len = workers->failure.len;
+		return why_failed(workers, &workers->report.error);
 	}
 }

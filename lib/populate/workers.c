@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Threads that share a range. The caller is one of them: it starts the others
+ * while they help (scaling.c), reports progress to the program, and works alone
+ * if the range is small or no thread can be created.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bmm_host.h"
+#include "populate.h"
+
+#define TELL_NS	   10000000ULL /* between calls of the program's progress() */
+#define SLOW_TIMES 8U /* documented; more than caches and nodes cause */
+#define SLOW_NS	   10000000ULL /* and long enough to be noticed */
+
+static void changed_init(pthread_cond_t *changed)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void workers_init(struct workers *workers, uintptr_t start, uintptr_t end,
+		  const struct bmm_options *options)
+{
+	memset(workers, 0, sizeof(*workers));
+	workers->start = start;
+	workers->end = end;
+	workers->options = *options;
+	workers->pages.pagemap = -1;
+	workers->huge = LEAST;
+	workers->report.threads = 1;
+	workers->self.workers = workers;
+	workers->segments = workers->few;
+	workers->segments_max = SEGMENTS_FEW;
+	workers->few[0] = (struct segment){ .next = start, .end = end };
+	workers->few[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
+	workers->segments_nr = 1;
+	pthread_mutex_init(&workers->lock, NULL);
+	changed_init(&workers->changed);
+	scaling_start(&workers->scaling, 1);
+}
+
+/*
+ * Makes room for threads and for many segments; false: there is no memory. Not
+ * malloc(): the caller may be an mmap() wrapper.
+ */
+bool workers_expand(struct workers *workers)
+{
+	struct worker_memory *memory;
+
+	if (workers->memory)
+		return true;
+	memory = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	memcpy(memory->segments, workers->few, sizeof(workers->few));
+	workers->segments = memory->segments;
+	workers->segments_max = SEGMENTS_MAX;
+	workers->memory = memory;
+	return true;
+}
+
+void workers_free(struct workers *workers)
+{
+	pages_close(&workers->pages);
+	if (!workers->forked) { /* else a thread of the parent may hold them */
+		pthread_cond_destroy(&workers->changed);
+		pthread_mutex_destroy(&workers->lock);
+	}
+	if (workers->memory)
+		munmap(workers->memory, sizeof(*workers->memory));
+}
+
+static void fail(struct workers *workers, const struct slice *slice,
+		 const struct page_result *result)
+{
+	workers->stop = true;
+	workers->report.done += result->failed - slice->from;
+	if (!workers->failure.error || result->failed < workers->failure.failed)
+		workers->failure = *result;
+}
+
+static void account(struct worker *worker, const struct slice *slice,
+		    unsigned int step, uint64_t ns, bool preempted)
+{
+	size_t len = slice->to - slice->from;
+	struct workers *workers = worker->workers;
+
+	workers->timed += len;
+	workers->ns += ns;
+	scaling_feed(&workers->scaling, &worker->last, step, len, ns);
+	/* the slowest by rate, compared without a division; a disk is another thing */
+	if (slice->cold)
+		return;
+	if (!workers->slow_len ||
+	    (double)ns * (double)workers->slow_len >
+		    (double)workers->slow_ns * (double)len) {
+		workers->slow = slice->from;
+		workers->slow_len = len;
+		workers->slow_ns = ns;
+		workers->slow_preempted = preempted;
+	}
+}
+
+/* Does one slice; returns false if none is left to take. */
+static bool process_slice(struct worker *worker)
+{
+	struct workers *workers = worker->workers;
+	struct page_result result = { 0 };
+	struct slice slice;
+	struct thread_usage usage;
+	unsigned int step;
+	uint64_t start;
+	bool taken, preempted;
+
+	pthread_mutex_lock(&workers->lock);
+	taken = take_slice(workers, worker, &slice);
+	step = workers->scaling.step;
+	pthread_mutex_unlock(&workers->lock);
+	if (!taken)
+		return false;
+	usage_read(&usage);
+	start = bmm_host_clock();
+	workers->work(workers, &slice, &result);
+	start = bmm_host_clock() - start;
+	preempted = start >= SLOW_NS && was_preempted(&usage, start);
+	pthread_mutex_lock(&workers->lock);
+	if (slice.cold)
+		workers->reading = false;
+	if (result.error)
+		fail(workers, &slice, &result);
+	else
+		workers->report.done += slice.to - slice.from;
+	if (!result.error && !result.resident)
+		account(worker, &slice, step, start, preempted);
+	pthread_mutex_unlock(&workers->lock);
+	return true;
+}
+
+/* The node of a thread: they take turns. */
+unsigned int node_of_worker(const struct workers *workers, unsigned int id)
+{
+	unsigned int node, left = id % SET_COUNT(&workers->nodes);
+
+	for (node = 0; node < NODES_MAX; node++)
+		if (SET_HAS(&workers->nodes, node) && !left--)
+			break;
+	return node;
+}
+
+/*
+ * Binds a thread to its node; returns true if that changed its affinity. Starts
+ * from what the caller was allowed: a new thread inherits where the caller is
+ * bound now, which is another node's CPUs.
+ */
+bool bind_worker(const struct worker *worker, struct cpus *before)
+{
+	const struct workers *workers = worker->workers;
+	struct nodes home = { 0 };
+	struct cpus cpus;
+
+	if (!workers->bound || !cpus_allowed(before))
+		return false;
+	cpus = workers->allowed;
+	SET_ADD(&home, worker->home);
+	cpus_of_nodes(&home, &cpus);
+	if (!memcmp(&cpus, before, sizeof(cpus)))
+		return false;
+	cpus_bind(&cpus);
+	return true;
+}
+
+/* In a full cgroup there is no page for a stack either: touch it first. */
+__attribute__((noinline)) static void touch_stack(void)
+{
+	volatile char room[16 * KIB];
+	size_t i;
+
+	for (i = 0; i < sizeof(room); i += 4 * KIB)
+		room[i] = 0;
+}
+
+static void *thread(void *arg)
+{
+	struct worker *worker = arg;
+	struct workers *workers = worker->workers;
+	struct cpus before;
+
+	touch_stack();
+	if (workers->mode)
+		policy_set(workers->mode, (unsigned int)workers->node, NULL);
+	bind_worker(worker, &before);
+	while (process_slice(worker))
+		;
+	pthread_mutex_lock(&workers->lock);
+	workers->alive--;
+	pthread_cond_signal(&workers->changed);
+	pthread_mutex_unlock(&workers->lock);
+	return NULL;
+}
+
+static bool start_worker(struct workers *workers, unsigned int id)
+{
+	struct worker *worker = &workers->memory->threads[id];
+
+	*worker = (struct worker){ .workers = workers, .id = id };
+	if (workers->bound)
+		worker->home = node_of_worker(workers, id);
+	return start_thread(workers, worker, thread);
+}
+
+/* Joins threads that ended because they did not help. */
+static void join_above(struct workers *workers, unsigned int id)
+{
+	while (workers->created >= id && workers->created)
+		pthread_join(workers->memory->threads[workers->created--].thread,
+			     NULL);
+}
+
+static void next_step(struct workers *workers)
+{
+	size_t done = workers->report.done;
+
+	scaling_next(&workers->scaling, done,
+		     workers->end - workers->start - done);
+}
+
+/* Decides how many should work; what that may be is found out only if needed. */
+static unsigned int decide_threads(struct workers *workers)
+{
+	unsigned int most = THREADS_MAX, now;
+
+	pthread_mutex_lock(&workers->lock);
+	next_step(workers);
+	if (workers->scaling.now > 1 && !workers->limited) {
+		workers->limited = true;
+		most = !in_handler() && workers_expand(workers) ?
+			       limit_threads(workers) :
+			       1;
+	}
+	if (most < workers->scaling.most) {
+		workers->scaling.most = most;
+		next_step(workers);
+	}
+	now = workers->scaling.now;
+	pthread_mutex_unlock(&workers->lock);
+	return now;
+}
+
+/* Starts as many as should work; if that fails, makes do with those running. */
+static void start_threads(struct workers *workers)
+{
+	unsigned int was = workers->scaling.now, now = decide_threads(workers);
+	bool started;
+
+	if (now < was)
+		join_above(workers, now);
+	while (workers->created + 1 < now) {
+		started = start_worker(workers, workers->created + 1);
+		pthread_mutex_lock(&workers->lock);
+		if (started) {
+			workers->created++;
+			workers->alive++; /* the thread may have ended before */
+		} else {
+			workers->scaling.most = now = workers->created + 1;
+			next_step(workers);
+		}
+		pthread_mutex_unlock(&workers->lock);
+	}
+	if (workers->report.threads < workers->created + 1)
+		workers->report.threads = workers->created + 1;
+}
+
+/* Calls progress(); @last: even if TELL_NS has not passed. */
+static void report_progress(struct workers *workers, bool last)
+{
+	uint64_t now = bmm_host_clock();
+	size_t done;
+	bool stop;
+
+	if (!workers->options.progress ||
+	    (!last && now - workers->progress_ns < TELL_NS))
+		return;
+	workers->progress_ns = now;
+	pthread_mutex_lock(&workers->lock);
+	done = workers->report.done;
+	pthread_mutex_unlock(&workers->lock);
+	stop = workers->options.progress(workers->options.context, done,
+					 workers->end - workers->start);
+	/* a forked child has none of the threads that may hold the lock */
+	workers->forked = getpid() != workers->pid;
+	if (stop && !last && !workers->forked) {
+		pthread_mutex_lock(&workers->lock);
+		workers->stop = true;
+		workers->report.error = -ECANCELED;
+		pthread_mutex_unlock(&workers->lock);
+	}
+}
+
+/* Waits for a while; returns whether others are still working. */
+static bool wait_for_others(struct workers *workers)
+{
+	struct timespec until;
+	bool busy;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)TELL_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&workers->lock);
+	if (workers->alive)
+		pthread_cond_timedwait(&workers->changed, &workers->lock,
+				       &until);
+	busy = workers->alive;
+	pthread_mutex_unlock(&workers->lock);
+	return busy;
+}
+
+static void report_slowest(struct workers *workers)
+{
+	struct bmm_report *report = &workers->report;
+	size_t others = workers->timed - workers->slow_len;
+	double usual;
+
+	if (!others || workers->slow_ns < SLOW_NS ||
+	    workers->end - workers->start < SMALL)
+		return;
+	usual = (double)(workers->ns - workers->slow_ns) / (double)others *
+		(double)workers->slow_len;
+	if ((double)workers->slow_ns < SLOW_TIMES * usual)
+		return;
+	report->slow = (void *)workers->slow;
+	report->slow_len = workers->slow_len;
+	report->slow_ns = workers->slow_ns;
+	report->usual_ns = (uint64_t)usual;
+}
+
+static void work_all(struct workers *workers)
+{
+	do {
+		while (!workers->forked && process_slice(&workers->self)) {
+			start_threads(workers);
+			report_progress(workers, false);
+		}
+		if (!workers->forked)
+			report_progress(workers, false);
+	} while (!workers->forked && wait_for_others(workers));
+	if (!workers->forked)
+		join_above(workers, 1);
+}
+
+/**
+ * workers_run() - process the whole range
+ * @workers: from workers_init(), with work and segments set
+ *
+ * Return: 0, or a negative error number. Fills the report except for causes.
+ */
+int workers_run(struct workers *workers)
+{
+	struct bmm_report *report = &workers->report;
+	uint64_t start = bmm_host_clock();
+
+	workers->progress_ns = start;
+	workers->pid = workers->options.progress ? getpid() : 0;
+	work_all(workers);
+	report->ns = bmm_host_clock() - start;
+	if (workers->forked) { /* what was in progress is unknown */
+		report->reached = (void *)workers->start;
+		report->error = -ECHILD;
+		return report->error;
+	}
+	report->reached = (void *)reached_address(workers);
+	if (workers->failure.error)
+		report->error = workers->failure.error;
+	report_slowest(workers);
+	report_progress(workers, true);
+	return report->error;
+}
