@@ -2,7 +2,7 @@
 """Goals of core and module, as data, and whether a result meets them.
 
 A goal is a ratio: time of the fastest base / time of ours, paired like all ratios
-of a bench, in every scenario that its pattern matches. Two runs of the same code
+of a bench, in every scenario whose fields match. Two runs of the same code
 may differ by two or three percent.
 
 A selection is one for each operation, size and alignment: one pointer serves memory
@@ -10,51 +10,82 @@ that is in the cache, that is not, and that is used next. So it is compared with
 backends by the geometric mean of these scenarios.
 """
 
-import re
 import statistics
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bench.judge import by_scenario
-from bench.subjects import SIZE, Arms
+from bench.subjects import Arms
 from bulkmm.results import stats
 from bulkmm.results.model import Document, Ratio, Result
 from bulkmm.results.sheet import Sheet
+from bulkmm.shell.size import GIB, KIB, MIB, PAGE, TIB
 
 PARITY = 0.98
 LIMIT = 0.97
-FROM_64K = f"(?!4k){SIZE}"  # below, mostly the drain of each extent is measured
-CLEARED = f"clear-{FROM_64K}"
 FIRST = 1 / 1.1  # the first use of a gigabyte takes at most 10 % longer: 5 ms
 NEAR = 0.9
 APART = 1.03  # what a later backend has to win by (core/calibrate.c)
 BEST = 1 / APART
-SELECTION = "selection of"
-USE = r"-again|-then-\w+"
 HEADINGS = ("goal", "at least", "met", "the least of them")
+MOST_THREADS = 1 << 20
+Fields = dict[str, Any]  # of results, as in Result.matches()
 
 
-class Goal(Struct, frozen=True):
-    """One goal."""
+class Goal(Struct, frozen=True, eq=False):
+    """One goal, equal to itself only."""
 
     title: str
-    scenario: str  # a pattern for the whole name
-    variant: str  # a pattern, too; its group is the number of threads, \1 below
-    bases: str  # the fastest present; "NAME:" is each of its backends
+    scenarios: Fields | tuple[Fields, ...]  # several: any of them
+    variant: str  # a way, without threads and backends
+    bases: str  # ways of as many threads, of which the fastest; "": its backends
     least: float = PARITY
-    per_thread: bool = False  # the ratio is shared by the threads
-    until: str = ""  # an arm: no goal where the variant has NEAR of its speed
+    threads: range = range(1, 2)
+    per_thread: bool = False  # against one thread; the ratio is shared by the threads
+    until: str = ""  # a way: no goal where the variant has NEAR of its speed
+
+    @property
+    def is_selection(self) -> bool:
+        """Return whether it is against single backends."""
+        return not self.bases
+
+    def covers(self, result: Result) -> bool:
+        """Return whether it is for the scenario of a result."""
+        wanted = self.scenarios
+        fields = (wanted,) if isinstance(wanted, dict) else wanted
+        return any(map(result.matches, fields))
 
 
-# the kernel itself maps huge vmalloc() and whole blocks of ioremap()
-SERVED_SHAPES = "(vmap(?!-1page)|ioremap(?!-1g)|vmalloc(?!.*-huge))-.*"
 CACHED, STREAMING, PEERS = "bulkmm-cached", "bulkmm-streaming", "glibc libpmem2"
-DEVICES = "(pmem|hmm)-.*"
-STAMPED = "memmap-stamp"  # in kept results only, until they are measured again
-COPIED, COPIED_AGAIN = f"copy-{FROM_64K}", f"copy-{SIZE}-misaligned-again"
+COLD = {"use": ""}
+HOT = {"use": "again"}
+# below, mostly the drain of each extent is measured
+FROM_64K = {"size": range(64 * KIB, TIB)}
+CLEAR = {"operation": "clear", "memory": ""}
+CLEARED = {**CLEAR, **FROM_64K, **COLD}
+USED = {**CLEAR, "use": ("then-read", "then-write", "then-random")}
+COPY = {"operation": "copy", "placement": ""}
+COPIED = {**COPY, **FROM_64K, **COLD}
+MISALIGNED = {"operation": "copy", "placement": "misaligned"}
+PLACED = {"operation": "copy", "placement": ("", "middle", "last"), **COLD}
+HUGE = {"operation": "clear", "memory": ("thp", "hugetlb")}
+DEVICES = {"operation": "memmap", **COLD}
+# in kept results only, until they are measured again
+STAMPED = {"operation": "memmap", "use": "stamp"}
+VMAP = {"operation": "vmap"}
+BIG_VMAP = {**VMAP, "size": 100 * MIB, "placement": ""}
+POPULATED = {"operation": "populate"}
+SEVERAL = range(2, MOST_THREADS)
+# the kernel itself maps huge vmalloc() and whole blocks of ioremap()
+SERVED_SHAPES = (
+    {**VMAP, "size": range(PAGE + 1, TIB)},
+    {"operation": "ioremap", "size": range(GIB)},
+    {"operation": "vmalloc", "memory": ""},
+)
 
 # Of "bench all", "bench kernel" for a stock kernel's own code, "bench populate".
 GOALS = (
@@ -63,65 +94,81 @@ GOALS = (
     Goal("streaming clear against the limit", CLEARED, STREAMING, "limit", LIMIT),
     Goal(
         "cached clear, then use, against rep-stosb, glibc, plain",
-        *(f"clear-{SIZE}-then-.*", CACHED, "rep-stosb glibc plain"),
+        *(USED, CACHED, "rep-stosb glibc plain"),
     ),
     Goal("cold streaming copy against glibc, libpmem2", COPIED, STREAMING, PEERS, 1.0),
     Goal(
         "cold streaming copy, misaligned, against libpmem2",
-        *(f"{COPIED}-misaligned", STREAMING, "libpmem2", 1.0),
+        *({**MISALIGNED, **FROM_64K, **COLD}, STREAMING, "libpmem2", 1.0),
     ),
-    Goal("hot cached copy, misaligned, against glibc", COPIED_AGAIN, CACHED, "glibc"),
-    Goal("hot cached copy against glibc", f"copy-{SIZE}-again", CACHED, "glibc"),
+    Goal(
+        "hot cached copy, misaligned, against glibc",
+        *({**MISALIGNED, **HOT}, CACHED, "glibc"),
+    ),
+    Goal("hot cached copy against glibc", {**COPY, **HOT}, CACHED, "glibc"),
     Goal(
         "hot cached copy, misaligned against aligned",
-        *(COPIED_AGAIN, CACHED, "bulkmm-cached-aligned", 0.7),
+        *({**MISALIGNED, **HOT}, CACHED, "bulkmm-cached-aligned", 0.7),
     ),
     Goal(
         "filling with 24 bytes against 64",
-        *(f"clear-{SIZE}-again", "bulkmm-fill-24", "bulkmm-fill-64", NEAR),
+        *({**CLEAR, **HOT}, "bulkmm-fill-24", "bulkmm-fill-64", NEAR),
     ),
-    Goal("first use against settled", "first-use-.*", "first", "settled", FIRST),
-    Goal("selection of stamping", f"{STAMPED}|{DEVICES}", "bulkmm", "bulkmm:", BEST),
-    Goal("selection of cached clear", "clear-.*", CACHED, f"{CACHED}:", BEST),
     Goal(
-        "selection of streaming clear",
-        *(f"clear-{SIZE}", STREAMING, f"{STREAMING}:", BEST),
+        "first use against settled",
+        *({"operation": "first-use"}, "first", "settled", FIRST),
     ),
-    Goal("selection of cached copy", "copy-.*", CACHED, f"{CACHED}:", BEST),
+    Goal("selection of stamping", {"operation": "memmap"}, "bulkmm", "", BEST),
+    Goal("selection of cached clear", CLEAR, CACHED, "", BEST),
+    Goal("selection of streaming clear", {**CLEAR, **COLD}, STREAMING, "", BEST),
+    Goal("selection of cached copy", {"operation": "copy"}, CACHED, "", BEST),
     Goal(
         "selection of streaming copy",
-        *(f"copy-{SIZE}(-misaligned)?", STREAMING, f"{STREAMING}:", BEST),
+        *({**PLACED, "placement": ("", "misaligned")}, STREAMING, "", BEST),
     ),
     Goal("memmap against stock", DEVICES, "bulkmm", "stock", 1.5),
     Goal("memmap against the limit", DEVICES, "bulkmm", "limit", 0.95),
     Goal(
         "populating 2 MiB against stock",
-        *("(thp|hugetlb)-2m-populate", "bulkmm", "stock", 2),
+        *({**HUGE, "size": 2 * MIB, "use": "populate"}, "bulkmm", "stock", 2),
     ),
-    Goal("cached clear against stock", "(thp|hugetlb)-.*", CACHED, "stock", 1),
-    Goal("clear against stock", "(thp|hugetlb)-.*", "bulkmm", "stock", 1),
-    Goal("copy, first page in use, against stock", "copy-2m", "bulkmm", "stock", 2),
-    Goal("copy against stock", "copy-[^-]+(-middle|-last)?", "bulkmm", "stock", 0.98),
-    Goal("vmap, order 8 against stock", "vmap-100m-order8", "pte", "stock", 6),
-    Goal("vmap in blocks against stock", "vmap-.*", "block", "stock", 20),
-    Goal("vmap, single pages against stock", "vmap-100m-order0", "pte", "stock", 2.5),
+    Goal("cached clear against stock", HUGE, CACHED, "stock", 1),
+    Goal("clear against stock", HUGE, "bulkmm", "stock", 1),
+    Goal(
+        "copy, first page in use, against stock",
+        *({**COPY, **COLD, "size": 2 * MIB}, "bulkmm", "stock", 2),
+    ),
+    Goal("copy against stock", PLACED, "bulkmm", "stock", 0.98),
+    Goal(
+        "vmap, order 8 against stock",
+        *({**BIG_VMAP, "memory": "order8"}, "pte", "stock", 6),
+    ),
+    Goal("vmap in blocks against stock", VMAP, "block", "stock", 20),
+    Goal(
+        "vmap, single pages against stock",
+        *({**BIG_VMAP, "memory": "order0"}, "pte", "stock", 2.5),
+    ),
     Goal("vmap of any shape against stock", SERVED_SHAPES, "pte", "stock", 1),
-    Goal("one page against stock", "vmap-1page", "pte", "stock", 0.97),
+    Goal("one page against stock", {**VMAP, "size": PAGE}, "pte", "stock", 0.97),
     Goal(
         "populating, one thread, against the kernel's call",
-        *("populate-.*", "bulkmm-1", "madvise"),
+        *(POPULATED, "bulkmm", "madvise"),
     ),
     Goal(
         "populating, each of several threads, against one",
-        *("populate-.*", r"bulkmm-(?!1$)(\d+)", "bulkmm-1", 0.95),
+        *(POPULATED, "bulkmm", "bulkmm", 0.95, SEVERAL),
         per_thread=True,
-        until=r"limit-\1",
+        until="limit",
     ),
-    Goal("populating against QEMU", "populate-.*", r"bulkmm-(\d+)", r"qemu-\1"),
+    Goal(
+        "populating against QEMU",
+        *(POPULATED, "bulkmm", "qemu", PARITY, range(1, MOST_THREADS)),
+    ),
     Goal(
         "what is there already against populating it",
         # private pages of 4 KiB are the kernel's
-        *(r"populate-.*-(?!4k)\w+", "resident-1", "madvise", 50),
+        *({**POPULATED, "memory": ("thp", "memfd", "hugetlb")}, "resident", "madvise"),
+        50,
     ),
 )
 
@@ -157,41 +204,48 @@ def outcomes(document: Document) -> list[Outcome]:
 
 def _arms(goal: Goal, scenarios: dict[str, Arms]) -> list[Arms]:
     """Return what a goal is judged by: scenarios, or means of those of a selection."""
-    fit = {
-        name: scenarios[name] for name in scenarios if re.fullmatch(goal.scenario, name)
-    }
-    if not goal.title.startswith(SELECTION):
-        return [*fit.values()]
-    uses: dict[str, list[Arms]] = {}
-    for name, arms in fit.items():
-        uses.setdefault(re.sub(USE, "", name), []).append(arms)
-    return [_mean(name, each) for name, each in uses.items()]
+    fit = [
+        arms for arms in scenarios.values() if goal.covers(next(iter(arms.values())))
+    ]
+    if not goal.is_selection:
+        return fit
+    uses: dict[tuple[object, ...], list[Arms]] = {}
+    for arms in fit:
+        one = next(iter(arms.values()))
+        same = one.operation, one.memory, one.size, one.placement
+        uses.setdefault(same, []).append(arms)
+    return [_mean(group) for group in uses.values()]
 
 
-def _mean(name: str, uses: Sequence[Arms]) -> Arms:
+def _mean(uses: Sequence[Arms]) -> Arms:
     """Return the variants that all uses have, each with its mean by process, round."""
-    common = [one for one in uses[0] if all(one in arms for arms in uses)]
-    return {one: _mean_of(name, [arms[one] for arms in uses]) for one in common}
+    common = [name for name in uses[0] if all(name in arms for arms in uses)]
+    return {name: _mean_of([arms[name] for arms in uses]) for name in common}
 
 
-def _mean_of(name: str, results: Sequence[Result]) -> Result:
+def _mean_of(results: Sequence[Result]) -> Result:
+    """Return the mean, in the name of the use that comes first."""
     raw = [
         [round(statistics.geometric_mean(times)) for times in zip(*rounds, strict=True)]
         for rounds in zip(*(one.raw for one in results), strict=True)
     ]
-    return stats.of_processes(name, results[0].variant, results[0].bytes, raw)
+    return stats.resample_raw(min(results, key=attrgetter("use")), raw)
 
 
 def _ratios(goal: Goal, scenarios: dict[str, Arms]) -> Iterator[Ratio]:
     for arms in _arms(goal, scenarios):
-        for match in filter(None, (re.fullmatch(goal.variant, name) for name in arms)):
-            names, until = (match.expand(one) for one in (goal.bases, goal.until))
-            bases = [name for name in arms if _is_base(names.split(), name)]
-            near = arms.get(until)
-            if bases and not (near and near.median >= NEAR * arms[match[0]].median):
-                base = min(bases, key=lambda name: arms[name].median)
-                ((ratio, _),) = stats.compared(arms, [(base, match[0])])
-                yield _by_thread(ratio, int(match[1])) if goal.per_thread else ratio
+        for arm in arms.values():
+            if (arm.way, arm.backend) != (goal.variant, "") or (
+                arm.threads not in goal.threads
+            ):
+                continue
+            bases = [r for r in arms.values() if _is_base(goal, r, arm)]
+            limit = {"way": goal.until, "threads": arm.threads, "backend": ""}
+            near = next((r for r in arms.values() if r.matches(limit)), None)
+            if bases and not (near and near.median >= NEAR * arm.median):
+                base = min(bases, key=attrgetter("median")).variant
+                ((ratio, _),) = stats.compared(arms, [(base, arm.variant)])
+                yield _by_thread(ratio, arm.threads) if goal.per_thread else ratio
 
 
 def _by_thread(ratio: Ratio, count: int) -> Ratio:
@@ -199,8 +253,13 @@ def _by_thread(ratio: Ratio, count: int) -> Ratio:
     return replace(ratio, ratio=ratio.ratio / count, ci95=(low / count, high / count))
 
 
-def _is_base(bases: list[str], name: str) -> bool:
-    return name in bases or name.startswith(tuple(b for b in bases if b[-1] == ":"))
+def _is_base(goal: Goal, result: Result, arm: Result) -> bool:
+    """Return whether a result is a base of an arm."""
+    if goal.is_selection:
+        return (result.way, result.threads) == (arm.way, 1) and result.backend != ""
+    threads = 1 if goal.per_thread else arm.threads
+    same = result.threads == threads and not result.backend
+    return same and result.way in goal.bases.split()
 
 
 def sheet(document: Document) -> Sheet:
@@ -212,7 +271,7 @@ def sheet(document: Document) -> Sheet:
     return Sheet(HEADINGS, rows)
 
 
-def missed(document: Document, begin: str = "") -> list[str]:
+def missed(document: Document, *, selections: bool = False) -> list[str]:
     """Return a line for each scenario in which a goal was not reached.
 
     Marked if part of its spread reaches the goal.
@@ -222,7 +281,7 @@ def missed(document: Document, begin: str = "") -> list[str]:
         + (" ~" if ratio.ci95[1] >= one.goal.least else "")
         for one in outcomes(document)
         for ratio in one.missed
-        if one.goal.title.startswith(begin)
+        if one.goal.is_selection or not selections
     ]
 
 
@@ -232,13 +291,16 @@ def disagreements(document: Document) -> list[str]:
     scenarios = by_scenario(one for one in document.results if one.raw)
     picks = document.run.get("picks", {})
     for goal in GOALS:
-        if not goal.title.startswith(SELECTION):
-            continue
-        for arms in _arms(goal, scenarios):
+        for arms in _arms(goal, scenarios) if goal.is_selection else ():
             scenario = next(iter(arms.values())).scenario
             names = picks.get(scenario, {}).get(goal.variant, "")
-            picked = [arms.get(f"{goal.variant}:{name}") for name in names.split("/")]
-            times = [arm.median for arm in picked if arm and arm.median]
+            picked = [
+                {"way": goal.variant, "threads": 1, "backend": name}
+                for name in names.split("/")
+                if name
+            ]
+            alike = (a for a in arms.values() for one in picked if a.matches(one))
+            times = [arm.median for arm in alike if arm.median]
             if times and max(times) > APART * min(times):
                 lines.append(
                     f"not met: processes agree: {scenario}, {goal.variant}: {names}, "

@@ -7,7 +7,6 @@ picks of the scenario.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
@@ -15,8 +14,7 @@ from msgspec.structs import replace
 
 from bench.subjects import Arms, Subject
 from bulkmm.results import stats
-from bulkmm.results.model import Check, Result
-from bulkmm.results.variants import LIMIT, Key, split
+from bulkmm.results.model import AGAIN, LIMIT, Check, Key, Result
 
 # Faster than the limit by this factor, in every process, is a mistake of the bench;
 # the threshold is higher where the A/A control moves by more.
@@ -32,8 +30,8 @@ def by_scenario(results: Iterable[Result]) -> dict[str, Arms]:
     return scenarios
 
 
-def _is_kind(variant: str) -> bool:
-    return variant.startswith(f"{LIMIT}:")
+def _is_kind(arm: Result) -> bool:
+    return arm.arm == LIMIT and bool(arm.backend)
 
 
 def with_limits(
@@ -45,19 +43,19 @@ def with_limits(
     """
     limits: dict[str, Result] = {}
     for arm in arms.values():
-        if _is_kind(arm.variant) and re.fullmatch(subject.cold, arm.scenario):
+        if _is_kind(arm) and arm.use in subject.limited:
             so_far = limits.get(arm.scenario, arm)
             limits[arm.scenario] = min(so_far, arm, key=attrgetter("median"))
     all_results = [
         *arms.values(),
-        *(replace(a, variant=LIMIT) for a in limits.values()),
+        *(replace(a, variant=LIMIT, backend="") for a in limits.values()),
     ]
     results = [
         one
         for group in by_scenario(all_results).values()
-        for one in sorted(group.values(), key=lambda arm: subject.rank(arm.variant))
+        for one in sorted(group.values(), key=subject.rank)
     ]
-    return results, {s: {LIMIT: split(a.variant)[2]} for s, a in limits.items()}
+    return results, {s: {LIMIT: a.backend} for s, a in limits.items()}
 
 
 def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]":
@@ -65,14 +63,15 @@ def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]"
     ratios = []
     for arms in by_scenario(results).values():
         pairs = dict.fromkeys(subject.pairs(arms))
-        ratios += stats.compared(arms, pairs, _control(subject, arms))
+        ratios += stats.compared(arms, pairs, _control(arms))
     return ratios
 
 
-def _control(subject: Subject, arms: Arms) -> tuple[str, str] | None:
+def _control(arms: Arms) -> tuple[str, str] | None:
     """Return the base that is measured twice, and its repetition."""
-    pairs = ((base, f"{base}-again") for base in subject.bases)
-    return next((pair for pair in pairs if arms.keys() >= {*pair}), None)
+    again = (name for name, result in arms.items() if result.control == AGAIN)
+    pairs = ((arms[name].arm, name) for name in again)
+    return next((pair for pair in pairs if pair[0] in arms), None)
 
 
 def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
@@ -81,7 +80,7 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
     A process or two are too few to tell what happens in every one.
     """
     scenarios = by_scenario(results).values()
-    limited = [a for a in scenarios if LIMIT in a and any(map(_is_kind, a))]
+    limited = [a for a in scenarios if LIMIT in a and any(map(_is_kind, a.values()))]
     if not limited or len(limited[0][LIMIT].samples) < LEAST:
         return []
     beaten = [line for arms in limited for line in _beaten(subject, arms)]
@@ -92,15 +91,14 @@ def limit_checks(subject: Subject, results: Iterable[Result]) -> list[Check]:
 
 def _beaten(subject: Subject, arms: Arms) -> Iterator[str]:
     """Return the arms of one thread that are too fast in every process."""
-    kinds = [arm.samples for variant, arm in arms.items() if _is_kind(variant)]
+    kinds = [arm.samples for arm in arms.values() if _is_kind(arm)]
     fastest = [min(times) for times in zip(*kinds, strict=True)]
-    control = _control(subject, arms)
+    control = _control(arms)
     noise = stats.most_noise(arms, control) if control else 0
     least = max(BEATEN, math.exp(noise))
-    for variant, arm in arms.items():
-        name, threads, _ = split(variant)
-        if name == LIMIT or threads or name in subject.cached:
+    for arm in arms.values():
+        if arm.arm == LIMIT or arm.threads > 1 or arm.way in subject.cached:
             continue
         pairs = zip(arm.samples, fastest, strict=True)
         if all(ns * least < limit for ns, limit in pairs):
-            yield f"{arm.scenario} {variant}"
+            yield f"{arm.scenario} {arm.variant}"

@@ -9,8 +9,7 @@ from typing import Any
 from bench import amount, judge, program
 from bench.subjects import Request
 from bulkmm.results import host, stats
-from bulkmm.results.model import Check, Document, Result
-from bulkmm.results.variants import Key
+from bulkmm.results.model import Check, Document, Key, Result
 from bulkmm.shell.errors import BulkmmError, unknown
 
 Event = dict[str, Any]

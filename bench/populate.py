@@ -26,14 +26,13 @@ from bench.subjects import Amount, Arms, Request, Subject
 from bulkmm.control.pools import Pool
 from bulkmm.control.root import Root
 from bulkmm.pool import grow
-from bulkmm.results.model import Document
-from bulkmm.results.variants import LIMIT
+from bulkmm.results.model import AGAIN, LIMIT, OURS, Document
 from bulkmm.shell import ending
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import GIB, MIB, PAGE, named
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
-BASE, AGAIN, RESIDENT = "madvise", "madvise-again", "resident-madvise"
+BASE, RESIDENT = "madvise", "resident-madvise"
 PROGRAM = "bmm-populate"
 HUGE = 2 * MIB
 POOL = Pool(Root(Path("/")), HUGE)
@@ -57,15 +56,13 @@ class Ways(Subject):
     def pairs(self, results: Arms) -> Iterator[tuple[str, str]]:
         """Return bases and variants: one thread's madvise, then each peer of ours."""
         yield from ((BASE, name) for name in results if name != BASE)
-        for name in results:
-            way, _, count = name.rpartition("-")
-            if way != "bulkmm":
+        for name, result in results.items():
+            if result.arm != OURS:
                 continue
             for peer in (BASE, "qemu", LIMIT):
-                base = f"{peer}-{count}" if f"{peer}-{count}" in results else peer
-                if base in results and (base != peer or count == "1"):
-                    yield base, name
-            if count != "1":
+                peers = {"way": peer, "threads": result.threads}
+                yield from ((k, name) for k, r in results.items() if r.matches(peers))
+            if result.threads > 1:
                 yield "bulkmm-1", name
         if RESIDENT in results:
             yield RESIDENT, "resident-1"
@@ -163,7 +160,7 @@ def arms(kind: str, job: Job) -> list[Way]:
     """Return the available ways by name."""
     counts = threads(quick=job.quick)
     few = job.size < FEW
-    names = [BASE, AGAIN, "resident-1"]
+    names = [BASE, "resident-1"]
     if few:
         names += ["bulkmm-1", RESIDENT]
     else:
@@ -172,8 +169,8 @@ def arms(kind: str, job: Job) -> list[Way]:
         names += [f"bulkmm-{n}" for n in counts]
         names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
     ways: list[Way] = [
-        (name, partial(_own, kind=kind, size=job.size, way=name.removesuffix("-again")))
-        for name in names
+        (name, partial(_own, kind=kind, size=job.size, way=way))
+        for name, way in [(f"{BASE}-{AGAIN}", BASE), *((name, name) for name in names)]
     ]
     if not few and (start := _qemu()):
         ways += [

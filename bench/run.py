@@ -25,7 +25,7 @@ def bench(args: argparse.Namespace) -> int:
 
     def show() -> None:
         table.print_documents([document], show=table.Show(all_rows=args.all_rows))
-        for line in reached.missed(document, reached.SELECTION):
+        for line in reached.missed(document, selections=True):
             print(line)
 
     return finish.finish(args, document, show)

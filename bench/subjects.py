@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the bench measures, as data: its sizes and its presentation."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bulkmm.results import host
-from bulkmm.results.model import Result
-from bulkmm.results.variants import LIMIT, OURS, split
+from bulkmm.results import host, row_names
+from bulkmm.results.model import LIMIT, OURS, Result
 from bulkmm.shell.size import GIB, KIB, MIB
 
 Arms = dict[str, Result]  # of one scenario, by variant
 COLD = 4  # the program's buffers are at least this many times the last-level cache
-SIZE = r"\d+[bkmgt]"
 
 
 @dataclass(frozen=True)
@@ -38,22 +35,18 @@ class Subject:
     quick: Amount = NO_AMOUNT
     memory: float = 0  # bytes of buffers per byte of the size
     peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by variant
-    cold: str = ""  # scenarios that have a limit: cold and unused
+    limited: tuple[str, ...] = ()  # uses of memory that have a limit
     cached: tuple[str, ...] = ()  # own variants that memory's limit does not bound
     right: str = "every byte as it must be, none beside it was touched"
     wrong: str = "differs from what it must be, or touches other bytes"
 
-    def rank(self, variant: str) -> tuple[float, list[int | str]]:
-        """Sort into reading order: bases, other peers, own variants, the limit.
-
-        Variants stand beside the one whose name theirs begins with, by their numbers.
-        """
+    def rank(self, result: Result) -> tuple[float, list[int | str]]:
+        """Sort into reading order: bases, other peers, own variants, the limit."""
         order = (*self.bases, *self.own_variants, OURS, LIMIT)
-        way = variant.partition(":")[0]
-        like = next((one for one in order if f"{way}-".startswith(f"{one}-")), None)
+        names = f"{result.arm}-{result.call}", result.arm
+        like = next((name for name in names if name in order), None)
         place = len(self.bases) - 0.5 if like is None else order.index(like)
-        words = re.split(r"(\d+)", variant)
-        return place, [int(one) if one.isdecimal() else one for one in words]
+        return place, row_names.split_numbers(result.variant)
 
     def pairs(self, results: Arms) -> Iterator[tuple[str, str]]:
         """Return base and variant of each ratio of a scenario.
@@ -63,18 +56,20 @@ class Subject:
         backend.
         """
         bases = [base for base in self.bases if base in results]
-        for name in results:
-            if bases and name != bases[0] and not split(name)[2]:
+        for name, result in results.items():
+            if bases and name != bases[0] and not result.backend:
                 yield bases[0], name
-        for name in results:
-            call, threads, backend = split(name)
-            if call not in self.own_variants or backend:
+        for name, result in results.items():
+            way, threads = result.way, result.threads
+            if way not in self.own_variants or result.backend:
                 continue
-            if not threads:
+            if threads == 1:
                 yield from ((base, name) for base in bases)
-                yield from _best(results, self.peers.get(call, ()), name)
-            backends = [arm for arm in results if arm.startswith(f"{name}:")]
-            yield from _best(results, (LIMIT + threads,), name)
+                yield from _best(results, self.peers.get(way, ()), name)
+            alike = {key: r for key, r in results.items() if r.threads == threads}
+            limits = [k for k, r in alike.items() if r.arm == LIMIT and not r.backend]
+            backends = [k for k, r in alike.items() if r.way == way and r.backend]
+            yield from _best(results, limits, name)
             yield from _best(results, backends, name)
 
 
@@ -101,7 +96,7 @@ CLEAR = Subject(
         "bulkmm-cached": CACHING,
         "bulkmm-streaming": (*CACHING, "libpmem2"),
     },
-    cold=rf"clear-{SIZE}",
+    limited=("",),
     cached=("bulkmm-cached",),
     right="every byte is zero, none beside it was touched",
     wrong="leaves bytes not zero, or touches others",
@@ -121,7 +116,7 @@ COPY = Subject(
     own_variants=("bulkmm-cached", "bulkmm-streaming"),
     bases=("glibc",),
     peers={"bulkmm-cached": COPYING, "bulkmm-streaming": COPYING},
-    cold=rf"copy-{SIZE}",
+    limited=("",),
     cached=("bulkmm-cached",),
     right="every byte as in the source, none beside it was touched",
     wrong="differs from the source, or touches other bytes",

@@ -14,9 +14,9 @@ from pathlib import Path
 from bench import goals
 from bench.kernel import history
 from bulkmm.control import needs
-from bulkmm.results import facts, grid, submit, table, variants
+from bulkmm.results import facts, grid, submit, table
 from bulkmm.results import host as machine
-from bulkmm.results.model import Document
+from bulkmm.results.model import OURS, Document
 from bulkmm.results.sheet import Sheet
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
@@ -121,9 +121,8 @@ def describe_code(document: Document) -> str:
     revision, changed, _ = str(document.machine.get("revision")).partition("+")
     texts = [f"revision {revision}{' with changes' if changed else ''}"]
     texts += [document.machine["date"]] if "date" in document.machine else []
-    names = [variants.split(result.variant) for result in document.results]
-    backends = {kind for call, _, kind in names if call.startswith(variants.OURS)}
-    if obsolete := sorted(backends - list_backends() - {""}):
+    backends = {r.backend for r in document.results if r.arm == OURS and r.backend}
+    if obsolete := sorted(backends - list_backends()):
         texts.append(f"with backends that core/ no longer has: {', '.join(obsolete)}")
     return f"Code: {', '.join(texts)}."
 

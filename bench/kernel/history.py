@@ -20,12 +20,10 @@ from bench.kernel.run import need_packages
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import needs, text
-from bulkmm.results import facts, finish, grid, table
-from bulkmm.results.model import Document, Result
+from bulkmm.results import facts, finish, row_names, table
+from bulkmm.results.model import AGAIN, Document, Result
 from bulkmm.results.sheet import Sheet, print_lines
 from bulkmm.shell.progress import Progress
-
-AGAIN = grid.AGAIN
 
 
 def _time(arm: Result) -> str:
@@ -139,7 +137,8 @@ def measure_kernels(
             words = [*measure.words(only, column.subject, size, number), "--stock"]
             for kernel in chance.sample(kernels, len(kernels)):
                 for event in measure.events(kernel, words, padding):
-                    again = AGAIN if event.get("variant", "").endswith(AGAIN) else ""
+                    arm = row_names.read_variant(event.get("variant", ""))
+                    again = arm["control"] and f"-{AGAIN}"
                     # the control is the oldest's; of others it is only verified
                     if kernel.release == oldest:
                         yield {**event, "variant": oldest + again}
@@ -160,8 +159,8 @@ def sheet(document: Document) -> Sheet:
     scenarios = judge.by_scenario(document.results)
     ratios = {(one.scenario, one.variant): one for one in document.ratios}
     columns = [one for one in COLUMNS if one.scenario in scenarios]
-    names = list(scenarios[columns[0].scenario])
-    names.remove(names[0] + AGAIN)
+    first = scenarios[columns[0].scenario]
+    names = [name for name, result in first.items() if not result.control]
     rows = [
         [
             f"{name}",

@@ -13,7 +13,7 @@ from bench.amount import check_memory
 from bench.kernel import process
 from bench.measure import Event, Observer
 from bench.subjects import Amount, Request, Subject
-from bulkmm.results import grid
+from bulkmm.results import grid, row_names
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
@@ -21,7 +21,6 @@ from bulkmm.shell.size import GIB, MIB
 
 LIMIT = 600  # seconds per process; more than may be fuzzed
 KERNEL = "kernel"
-GIGANTIC = "-1g"  # in names of scenarios with pages of 1 GiB
 SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 
 
@@ -33,7 +32,7 @@ def _subject(
     memory: float,
     *,
     cached: tuple[str, ...] = (),
-    cold: str = ".*",
+    limited: tuple[str, ...] = ("",),
 ) -> Subject:
     return Subject(
         name=name,
@@ -42,7 +41,7 @@ def _subject(
         memory=memory,
         own_variants=own_variants,
         bases=(grid.STOCK,),
-        cold=cold,
+        limited=limited,
         cached=cached,
         right="as the kernel's own code leaves it, in every round",
         wrong="differs from what the kernel's own code leaves",
@@ -67,7 +66,7 @@ SUBJECTS = {
             64 * MIB,
             1.02,
             cached=WRITING[:2],  # by itself it may leave all in a large cache
-            cold=r"\w+-\d+[kmg](-populate)?",
+            limited=("", "populate"),
         ),
         # source and destination
         _subject(
@@ -76,12 +75,14 @@ SUBJECTS = {
             256 * MIB,
             64 * MIB,
             2.1,
-            cold=r"\w+-\d+[kmg](-middle|-last)?",
         ),
         # the scenarios' names include the size of the arrays
         _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
         # memory blocks, whose struct pages exceed the caches
-        _subject("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
+        _subject(
+            *("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
+            limited=("", "then-free"),
+        ),
     )
 }
 
@@ -148,7 +149,7 @@ def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
         subject,
         own_variants=(KERNEL, *subject.own_variants),
         bases=(grid.AGAINST,),
-        cold="",
+        limited=(),
         right=f"as the code of {release} leaves it, in every round",
         wrong=f"differs from what the code of {release} leaves",
     )
@@ -157,7 +158,8 @@ def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
 def requested(job: Job, subject: Subject) -> Request:
     """Return what to run of a subject; rejects what cannot be."""
     amount = subject.quick if job.quick else subject.full
-    least = GIB if any(GIGANTIC in name for name in job.only) else 0
+    sizes = (row_names.read_scenario(name).get("size") for name in job.only)
+    least = GIB if GIB in sizes else 0  # a page of 1 GiB
     request = Request(
         subject,
         replace(amount, size=job.size or max(amount.size, least)),

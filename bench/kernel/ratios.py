@@ -2,12 +2,14 @@
 """The ratios of this CPU, measured for "bulkmm worth --measure"."""
 
 import sys
+from itertools import chain
 
 from bench.amount import FULL_PROCESSES
 from bench.kernel import find, measure
 from bench.kernel import run as native
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
+from bulkmm.shell.size import named
 from bulkmm.worth import gain
 from bulkmm.worth.gain import Known
 
@@ -15,8 +17,8 @@ from bulkmm.worth.gain import Known
 def measure_ratios(release: str) -> Known:
     """Return figures that are measured now, as by "bench kernel --quick"."""
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-    scenarios = (name for names in gain.SCENARIOS.values() for name in names)
-    names = sorted({name.replace("-100g", "-16g") for name in scenarios})
+    size = named(measure.SUBJECTS["memmap"].quick.size)
+    names = sorted(chain.from_iterable(gain.name_scenarios(size).values()))
     often = 1, FULL_PROCESSES  # fewer processes prove no ratio
     progress = Progress()
     try:

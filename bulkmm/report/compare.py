@@ -26,9 +26,8 @@ from msgspec.structs import replace
 
 from bulkmm.control import text
 from bulkmm.results import facts, stats, table
-from bulkmm.results.model import ALPHA, NS, Document, Ratio, Result
+from bulkmm.results.model import ALPHA, NS, Document, Key, Ratio, Result
 from bulkmm.results.sheet import Sheet, print_lines
-from bulkmm.results.variants import Key
 from bulkmm.shell.errors import Exit, UsageError
 
 SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
@@ -148,10 +147,7 @@ def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
 
 def by_file(arms: list[Result]) -> Result:
     """Return an arm with one sample per file: its median."""
-    first, medians = arms[0], [arm.median for arm in arms]
-    return stats.summarise(
-        first.scenario, first.variant, first.unit, first.bytes, medians
-    )
+    return stats.resample(arms[0], [arm.median for arm in arms])
 
 
 def smallest_p(n: int, m: int) -> float:
@@ -300,7 +296,7 @@ def _key_json(key: Key) -> dict[str, str]:
 
 def _cell_json(cell: Cell) -> dict[str, Any]:
     return {
-        **_key_json((cell.before.scenario, cell.before.variant)),
+        **_key_json(cell.before.key),
         "verdict": cell.verdict,
         "unit": cell.before.unit,
         "ratio": cell.ratio.ratio,

@@ -22,12 +22,13 @@ BASE_NAMES = {
 def select_ratios(document: Document) -> list[Ratio]:
     """Return the ratio that represents each scenario, or those to its peers."""
     peers = grid.best_peers(document)
-    peer_kinds = {grid.kind(ratio.scenario) for ratio in peers}
+    operations = {r.scenario: r.operation for r in document.results}
+    with_peers = {operations[ratio.scenario] for ratio in peers}
     representatives = [
         next((by_variant[name] for name in LEADING if name in by_variant), None)
         for scenario in document.scenarios
         if (by_variant := leading(document, scenario))
-        and grid.kind(scenario) not in peer_kinds
+        and operations[scenario] not in with_peers
     ]
     return [*filter(None, representatives), *peers]
 

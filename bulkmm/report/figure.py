@@ -58,14 +58,12 @@ def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
     panels: Panels = {}
     for result in grid.of_one_thread(grid.usual(document).results):
-        sized = grid.SIZED.fullmatch(result.scenario)
-        if not sized or result.unit != NS or not result.ci95[0] > 0:
+        if not result.is_sized or result.unit != NS or not result.ci95[0] > 0:
             continue
-        operation, _, number, unit, use = sized.groups(default="")
-        words = [operation, grid.USES.get(use, use)]
+        words = [result.operation, grid.describe_use(result)]
         title = ", ".join(filter(None, words)) + _emulation(document)
         arm = panels.setdefault(title, {}).setdefault(result.variant, [])
-        arm.append((int(number) << 10 * "bkmgt".index(unit), result))
+        arm.append((result.size, result))
     return panels
 
 
@@ -78,10 +76,11 @@ def _unsized(document: Document) -> list[Ratio]:
 
     An interval that includes 0 has no place on a logarithmic axis.
     """
+    arms = document.arms
     return [
         ratio
         for ratio in conclusion.select_ratios(document)
-        if not grid.SIZED.fullmatch(ratio.scenario) and ratio.ci95[0] > 0
+        if not arms[ratio.scenario, ratio.base].is_sized and ratio.ci95[0] > 0
     ]
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm report``: the page's content as data, which page.html renders."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,12 +103,12 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
     document = whole.printed()
     arms = document.arms
-    in_grids = {s for held in grid.kinds(document).values() for s in held}
+    in_grids = grid.scenarios_of(document)
     for ratio in conclusion.select_ratios(document):
-        lead = any(re.fullmatch(one, ratio.scenario) for one, _ in table.HEADLINES)
-        if ratio.scenario in in_grids and not lead:
+        two = [arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
+        lead = any(two[0].matches(line.fields) for line in table.HEADLINES)
+        if two[0].operation in in_grids and not lead:
             continue
-        two = (arms[ratio.scenario, v] for v in (ratio.base, ratio.variant))
         before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in two)
         yield [
             ratio.scenario,

@@ -5,45 +5,38 @@ One grid has a row per scenario and a column per variant; the other what they sa
 ours, by size and by use of the memory.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.results.model import Document, Ratio, Result
+from bulkmm.results.model import AGAIN, LIMIT, OURS, Document, Ratio, Result
 from bulkmm.results.sheet import Sheet
-from bulkmm.results.variants import LIMIT, OURS, split
+from bulkmm.shell.size import named
 
-MANY = 4  # from this many scenarios of one kind a grid is shorter than rows
+MANY = 4  # from this many scenarios of one operation a grid is shorter than rows
 STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
-AGAIN = "-again"  # a variant measured twice: the A/A control
-FIRST_USE = "first-use"
-# scenarios of a size, and how their memory is used
-SIZED = re.compile(r"(clear|copy)-(([0-9]+)([bkmgt]))(?:-(.+))?")
 USES = {
     "again": "again, hot",
     "then-read": "then read in order",
     "then-write": "then write in order",
     "then-random": "then read at random",
-    "misaligned": "misaligned",
-    "misaligned-again": "misaligned, again, hot",
 }
 
 
-def kind(scenario: str) -> str:
-    """Return a scenario's kind: its first word, or FIRST_USE."""
-    return FIRST_USE if scenario.startswith(FIRST_USE) else scenario.partition("-")[0]
+def describe_use(result: Result) -> str:
+    """Return how the memory lies and is used; nothing if it is cold and not used."""
+    words = result.placement, USES.get(result.use, result.use)
+    return ", ".join(filter(None, words))
 
 
-def kinds(document: Document) -> dict[str, list[str]]:
-    """Return the scenarios of each kind with many in a native document."""
-    groups: dict[str, list[str]] = {}
-    if document.machine.get("accelerator", "native") != "native":
-        return groups
-    for scenario in document.scenarios:
-        groups.setdefault(kind(scenario), []).append(scenario)
-    return {name: held for name, held in groups.items() if len(held) >= MANY}
+def scenarios_of(document: Document) -> dict[str, list[str]]:
+    """Return the scenarios of each operation with many in a native document."""
+    groups: dict[str, dict[str, None]] = {}
+    if document.machine.get("accelerator", "native") == "native":
+        for result in document.results:
+            groups.setdefault(result.operation, {})[result.scenario] = None
+    return {name: [*group] for name, group in groups.items() if len(group) >= MANY}
 
 
 def of_kernel(document: Document) -> bool:
@@ -53,20 +46,19 @@ def of_kernel(document: Document) -> bool:
 
 def usual(document: Document) -> Document:
     """Return a document without single backends and kinds of limit."""
-
-    def is_usual(variant: str) -> bool:
-        return not split(variant)[2] or not variant.startswith((OURS, LIMIT))
-
-    return replace(
-        document,
-        results=[r for r in document.results if is_usual(r.variant)],
-        ratios=[r for r in document.ratios if is_usual(r.base) and is_usual(r.variant)],
-    )
+    results = [result for result in document.results if not result.backend]
+    keys = {result.key for result in results}
+    ratios = [
+        r
+        for r in document.ratios
+        if keys >= {(r.scenario, r.base), (r.scenario, r.variant)}
+    ]
+    return replace(document, results=results, ratios=ratios)
 
 
 def of_one_thread(results: Iterable[Result]) -> list[Result]:
-    """Return the single-threaded results; multi-threaded ones have a single size."""
-    return [r for r in results if not split(r.variant)[1]]
+    """Return the results without those of several threads that have a single size."""
+    return [r for r in results if r.threads == 1 or not r.is_sized]
 
 
 def picked(document: Document, scenario: str, variant: str) -> str:
@@ -78,13 +70,10 @@ def picked(document: Document, scenario: str, variant: str) -> str:
 def grids(document: Document) -> Iterator[Sheet]:
     """Return GB/s of all variants of kinds with many scenarios, then ``by_size``."""
     arms = of_one_thread(document.results)
-    for name, scenarios in kinds(document).items():
-        results = [r for r in arms if r.scenario in scenarios]
-        variants = list(dict.fromkeys(r.variant for r in results))
-        columns = [
-            v for v in variants if v.removesuffix(AGAIN) not in {*variants} - {v}
-        ]
-        cells = {(r.scenario, r.variant): rate(r) for r in results}
+    for name, scenarios in scenarios_of(document).items():
+        results = [r for r in arms if r.operation == name and r.control != AGAIN]
+        columns = list(dict.fromkeys(r.variant for r in results))
+        cells = {r.key: rate(r) for r in results}
         rows = [[s, *(cells.get((s, v), "") for v in columns)] for s in scenarios]
         yield Sheet([f"{name}, GB/s", *columns], rows, columns)
     yield from by_size(document)
@@ -96,24 +85,24 @@ def by_size(document: Document) -> Iterator[Sheet]:
     With the backend picked; beside it the fastest peer and the limit.
     """
     arms, peers = document.arms, {r.scenario: r for r in best_peers(document)}
-    for name, scenarios in kinds(document).items():
-        rates: dict[str, dict[str, str]] = {}
-        for scenario in scenarios:
-            sized, ratio = SIZED.fullmatch(scenario), peers.get(scenario)
-            if not sized or not ratio:
-                continue
-            mark = "" if ratio.significant else " ~"
-            pick = picked(document, scenario, ratio.variant)
-            parts = [f"{rate(arms[scenario, ratio.variant])} {pick}".rstrip()]
-            parts += [f"{ratio.base} {rate(arms[scenario, ratio.base])}{mark}"]
-            if limit := arms.get((scenario, LIMIT)):
-                parts += [f"limit {rate(limit)}"]
-            rates.setdefault(sized[2], {})[sized[5] or ""] = "; ".join(parts)
+    sheets: dict[str, dict[str, dict[str, str]]] = {}
+    for ratio in (peers[s] for s in document.scenarios if s in peers):
+        ours, base = (arms[ratio.scenario, v] for v in (ratio.variant, ratio.base))
+        if not ours.is_sized:
+            continue
+        pick = picked(document, *ours.key)
+        parts = [f"{rate(ours)} {pick}".rstrip()]
+        parts += [f"{base.variant} {rate(base)}{'' if ratio.significant else ' ~'}"]
+        if limit := arms.get((ratio.scenario, LIMIT)):
+            parts += [f"limit {rate(limit)}"]
+        rates = sheets.setdefault(ours.operation, {})
+        cells = rates.setdefault(named(ours.size).lower(), {})
+        cells[describe_use(ours)] = "; ".join(parts)
+    for name, rates in sheets.items():
         uses = list(dict.fromkeys(use for cells in rates.values() for use in cells))
-        heads = [USES.get(use, "cold") for use in uses]
+        heads = [use or "cold" for use in uses]
         rows = [[n, *(its.get(use, "") for use in uses)] for n, its in rates.items()]
-        if rows:
-            yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
+        yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
 
 def rate(arm: Result) -> str:
@@ -130,31 +119,39 @@ def best_peers(document: Document) -> list[Ratio]:
     if of_kernel(document):
         return []
     arms = document.arms
-    within = {s for scenarios in kinds(document).values() for s in scenarios}
-    ratios = [r for r in document.ratios if r.scenario in within and _against_peer(r)]
+    within = scenarios_of(document)
+    ratios = [
+        (arms[r.scenario, r.base].median, r)
+        for r in document.ratios
+        if arms[r.scenario, r.base].operation in within
+        if _is_leading(arms[r.scenario, r.variant])
+        and arms[r.scenario, r.base].arm not in (OURS, LIMIT)
+    ]
     # The fastest base last, so that it overwrites the others.
-    ratios.sort(key=lambda r: -arms[r.scenario, r.base].median)
-    return list({(ratio.scenario, ratio.variant): ratio for ratio in ratios}.values())
+    ratios.sort(key=lambda pair: -pair[0])
+    return list({(r.scenario, r.variant): r for _, r in ratios}.values())
 
 
-def _against_peer(ratio: Ratio) -> bool:
-    _, threads, kind = split(ratio.variant)
-    is_ours = ratio.variant.startswith(OURS) and not (threads or kind)
-    if sized := SIZED.fullmatch(ratio.scenario):
-        call = "streaming" if sized[5] in (None, "misaligned") else "cached"
-        is_ours = ratio.variant == f"{OURS}-{call}"
-    return is_ours and not ratio.base.startswith((OURS, LIMIT))
+def _is_leading(result: Result) -> bool:
+    """Return whether it is ours, by itself, and the call meant for the use."""
+    call, threads = result.call, result.threads
+    if result.is_sized:
+        call, threads = ("cached" if result.use else "streaming"), 1
+    meant = {"arm": OURS, "call": call, "threads": threads, "backend": ""}
+    return result.matches({**meant, "control": ""})
 
 
 def controls(document: Document) -> list[str]:
     """Return a line for each A/A control: how often chance looked like an effect."""
-    lines = []
-    groups = {"": document.scenarios} if of_kernel(document) else kinds(document)
-    for name, scenarios in groups.items():
+    lines, arms = [], document.arms
+    whole = {"": document.scenarios} if of_kernel(document) else scenarios_of(document)
+    for name, scenarios in whole.items():
         ratios = [
             r
             for r in document.ratios
-            if r.scenario in scenarios and r.variant == r.base + AGAIN
+            if r.scenario in scenarios
+            if arms[r.scenario, r.variant].control == AGAIN
+            and arms[r.scenario, r.variant].arm == arms[r.scenario, r.base].arm
         ]
         if ratios:
             low, high = (pick(r.ratio for r in ratios) for pick in (min, max))

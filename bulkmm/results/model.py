@@ -7,9 +7,14 @@ times are ``raw``. In the lab they are the visits of one boot. ``ratios`` are
 always time of the base / time of the variant, so above 1 is faster than the base;
 with a unit of work, work of the base / work of the variant. ``ci95`` of either is
 a 95 % interval only if n is large enough: see ``spread_of``.
+
+``scenario`` and ``variant`` are names for people, and join ratios to results. What they
+mean is in the other fields of a result; nothing reads it out of the names but
+``row_names``, when the result is recorded.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, Self, TypedDict
 
@@ -20,7 +25,12 @@ from msgspec.structs import replace
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OLDER = "is older than {}: convert it with scripts/convert_results.py of a checkout"
+Key = tuple[str, str]  # scenario, variant
+OURS = "bulkmm"
+LIMIT = "limit"  # no peer: nothing can beat it
+AGAIN = "again"  # measured twice: the A/A control
 INTERVAL, RANGE = "95 %", "range"
 INTERVAL_LEAST = 6  # samples: no interval of fewer covers 95 %
 ALPHA = 0.05  # chance of any false positive among proven ratios
@@ -46,11 +56,42 @@ def spread_of(n: int) -> str:
     return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
 
 
-class Result(Struct, forbid_unknown_fields=True):
+def _about(text: str) -> Meta:
+    return Meta(description=text)
+
+
+class Result(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """One arm of one scenario, with all samples in order of measurement."""
 
-    scenario: str
-    variant: str
+    scenario: Annotated[str, _about("What was done, as shown")]
+    variant: Annotated[str, _about("Who did it and how, as shown")]
+    operation: Annotated[str, _about("clear, copy, memmap, populate, vmap, …")]
+    size: Annotated[
+        Count, _about("Bytes of an extent, folio, range or device; 0: it has none")
+    ] = 0
+    memory: Annotated[
+        str, _about("Its kind: thp, pmem-fsdax, …; of vmap its pages, such as order8")
+    ] = ""
+    placement: Annotated[
+        str, _about("Of source, destination or what is used: misaligned, far, last, …")
+    ] = ""
+    use: Annotated[
+        str,
+        _about(
+            "What for: again (it is in the cache), then-read, populate, …; of "
+            "first-use what is done at first. Without: it is cold, and not used"
+        ),
+    ] = ""
+    arm: Annotated[str, _about("Whose code: bulkmm, glibc, stock, on, limit, …")]
+    call: Annotated[str, _about("Which of its calls: cached, streaming, …")] = ""
+    backend: Annotated[
+        str, _about("Backend that was forced, or kind of the limit. Without: picked")
+    ] = ""
+    threads: Annotated[int, Meta(ge=1)] = 1
+    control: Annotated[
+        Literal["", "again", "aligned"],
+        _about("again: the A/A control; aligned: the same, of aligned memory"),
+    ] = ""
     unit: Unit
     bytes: Annotated[Count, Meta(description="Written by one operation")]
     samples: Annotated[list[Number], Meta(min_length=1)]
@@ -67,6 +108,30 @@ class Result(Struct, forbid_unknown_fields=True):
     def spread(self) -> str:
         """Return the meaning of ``ci95``."""
         return spread_of(len(self.samples))
+
+    @property
+    def key(self) -> Key:
+        """Return what ratios and picks name it by."""
+        return self.scenario, self.variant
+
+    @property
+    def way(self) -> str:
+        """Return arm, call and control: all of a variant but threads and backend."""
+        return "-".join(filter(None, (self.arm, self.call, self.control)))
+
+    @property
+    def is_sized(self) -> bool:
+        """Return whether it is of an operation that is measured over many sizes."""
+        return self.operation in ("clear", "copy") and not self.memory and self.size > 0
+
+    def matches(self, wanted: Mapping[str, object]) -> bool:
+        """Return whether fields are as wanted: a value, or any of several."""
+        return all(
+            getattr(self, name) in values
+            if isinstance(values, tuple | range)
+            else getattr(self, name) == values
+            for name, values in wanted.items()
+        )
 
 
 class Ratio(Struct, forbid_unknown_fields=True):
@@ -137,9 +202,9 @@ class Document(Struct):
         return list(dict.fromkeys(result.scenario for result in self.results))
 
     @property
-    def arms(self) -> dict[tuple[str, str], Result]:
+    def arms(self) -> dict[Key, Result]:
         """Return its results by scenario and variant."""
-        return {(r.scenario, r.variant): r for r in self.results}
+        return {result.key: result for result in self.results}
 
     @property
     def failed(self) -> list[Check]:
@@ -179,7 +244,9 @@ class Document(Struct):
             content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
             version = content.get("schema_version")
             if version not in (None, SCHEMA_VERSION):
-                raise BulkmmError(f"{path}: schema version {version} is not known")
+                older = isinstance(version, int) and version < SCHEMA_VERSION
+                why = OLDER.format(SCHEMA_VERSION) if older else "is not known"
+                raise BulkmmError(f"{path}: schema version {version} {why}")
             msgspec.convert(content, File).check()
             return msgspec.convert(content, cls)
         except (ValueError, RecursionError) as error:
@@ -226,7 +293,7 @@ class Run(TypedDict, total=False):
 class File(Struct, forbid_unknown_fields=True):
     """What a file must hold to be a document."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     machine: Machine
     results: list[Result]
     ratios: list[Ratio]

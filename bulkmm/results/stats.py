@@ -35,6 +35,7 @@ from msgspec.structs import replace
 
 from bulkmm import libraries
 from bulkmm.control.needs import at_least
+from bulkmm.results import row_names
 from bulkmm.results.model import ALPHA, INTERVAL_LEAST, Ratio, Result
 from bulkmm.shell.errors import BulkmmError
 
@@ -74,28 +75,34 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def resample(result: Result, samples: Sequence[float]) -> Result:
+    """Return an arm with other samples, and their median and spread."""
+    median, ci95 = float(statistics.median(samples)), median_interval(samples)
+    parts = {"median": median, "ci95": ci95, "raw": [], "cv": None}
+    return replace(result, samples=list(samples), **parts)
+
+
+def resample_raw(result: Result, raw: Sequence[Sequence[int]]) -> Result:
+    """Return an arm of a bench with the times of each process by round."""
+    samples = [statistics.median(times) for times in raw]
+    arm = resample(result, samples)
+    return replace(arm, raw=[list(times) for times in raw], cv=_variation(samples))
+
+
 def summarise(
     scenario: str, variant: str, unit: str, nbytes: int, samples: Sequence[float]
 ) -> Result:
-    """Return one arm with its median and spread."""
-    return Result(
-        scenario=scenario,
-        variant=variant,
-        unit=unit,
-        bytes=nbytes,
-        samples=list(samples),
-        median=float(statistics.median(samples)),
-        ci95=median_interval(samples),
-    )
+    """Return one arm, as recorded: its fields, its median and spread."""
+    fields = row_names.read_names(scenario, variant)
+    empty: dict[str, Any] = {"samples": [], "median": 0, "ci95": (0, 0)}
+    return resample(Result(**fields, unit=unit, bytes=nbytes, **empty), samples)
 
 
 def of_processes(
     scenario: str, variant: str, nbytes: int, raw: Sequence[Sequence[int]]
 ) -> Result:
     """Return one arm of a bench; ``raw`` are the times of each process by round."""
-    samples = [statistics.median(times) for times in raw]
-    result = summarise(scenario, variant, "ns", nbytes, samples)
-    return replace(result, raw=[list(times) for times in raw], cv=_variation(samples))
+    return resample_raw(summarise(scenario, variant, "ns", nbytes, raw[0]), raw)
 
 
 def _variation(samples: Sequence[float]) -> float | None:

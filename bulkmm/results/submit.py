@@ -34,10 +34,8 @@ RUN = (
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
-OF_DEBIAN = re.compile(
-    r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?amd64(?:-again)?"
-)
-HISTORY = "history"  # its variants are kernels
+OF_DEBIAN = re.compile(r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?amd64")
+HISTORY = "history"  # its arms are kernels
 LEAST = 6  # processes
 
 
@@ -51,8 +49,8 @@ def anonymous(document: Document) -> Document:
         raise BulkmmError("nothing to submit: two kernels were compared")
     if document.run.get("scenario") == HISTORY:
         for result in document.results:
-            if not OF_DEBIAN.fullmatch(result.variant):
-                reason = f"{result.variant} is no kernel of Debian"
+            if not OF_DEBIAN.fullmatch(result.arm):
+                reason = f"{result.arm} is no kernel of Debian"
                 raise BulkmmError(f"nothing to submit: {reason}")
     source = document.machine
     cpu = {name: source["cpu"].get(name) for name in CPU}

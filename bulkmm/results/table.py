@@ -7,37 +7,57 @@ import re
 from dataclasses import dataclass
 from math import log10
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bulkmm.control import needs, text
 from bulkmm.results import facts, grid, published
 from bulkmm.results.facts import DASH
-from bulkmm.results.model import INTERVAL, NS, RANGE
+from bulkmm.results.model import INTERVAL, LIMIT, NS, RANGE, Document, Result
 from bulkmm.results.sheet import Sheet, print_lines, screen
-from bulkmm.results.variants import LIMIT
-from bulkmm.shell.size import GIB
+from bulkmm.shell.size import GIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rich.console import Console
 
-    from bulkmm.results.model import Document, Ratio, Result
+    from bulkmm.results.model import Ratio
 
 SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
 TIMES = "\N{MULTIPLICATION SIGN}"
 OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-# the scenarios that lead a page, and what people wait for then
+
+
+class Headline(NamedTuple):
+    """Scenarios that lead a page, and what people wait for then."""
+
+    title: str
+    fields: dict[str, Any]  # of its results
+    calculated: int = 0  # bytes, if the time is calculated from the rate measured
+
+
+COLD = {"placement": "", "use": ""}
+THP = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""}
+DEVICE = {"operation": "memmap", **COLD}
 HEADLINES = (
-    (r"thp-2m-populate", "a guest starts: 64 GiB of huge pages are populated ¹"),
-    (r"thp-2m", "64 GiB of huge pages are touched ¹"),
-    (r"pmem-fsdax-(\d+)g", "a device of {} GiB comes up, fsdax"),
-    (r"pmem-devdax-(\d+)g", "a device of {} GiB comes up, devdax 2 MiB"),
-    (r"copy-2m", "a process with 8 GiB of hugetlb pages writes after fork() ¹"),
-    (r"vmap-(\d+)m-order8", "vmap() of {} MiB in blocks of 1 MiB"),
+    Headline(
+        "a guest starts: 64 GiB of huge pages are populated ¹",
+        *({**THP, "use": "populate"}, 64 * GIB),
+    ),
+    Headline("64 GiB of huge pages are touched ¹", {**THP, "use": ""}, 64 * GIB),
+    Headline("a device of {} comes up, fsdax", {**DEVICE, "memory": "pmem-fsdax"}),
+    Headline(
+        "a device of {} comes up, devdax 2 MiB", {**DEVICE, "memory": "pmem-devdax"}
+    ),
+    Headline(
+        "a process with 8 GiB of hugetlb pages writes after fork() ¹",
+        *({"operation": "copy", "size": 2 * MIB, **COLD}, 8 * GIB),
+    ),
+    Headline(
+        "vmap() of {} in blocks of 1 MiB",
+        {"operation": "vmap", "memory": "order8", **COLD},
+    ),
 )
-# bytes of a headline, if its times are calculated from the rate that was measured
-CALCULATED = {"thp-2m-populate": 64 * GIB, "thp-2m": 64 * GIB, "copy-2m": 8 * GIB}
 NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
@@ -166,8 +186,9 @@ def _in_rows(document: Document, show: Show) -> list[str]:
         return document.scenarios
     if grid.of_kernel(document):
         return []
-    in_grids = grid.kinds(document)
-    return [s for s in document.scenarios if grid.kind(s) not in in_grids]
+    in_grids = grid.scenarios_of(document)
+    rows = [r.scenario for r in document.results if r.operation not in in_grids]
+    return list(dict.fromkeys(rows))
 
 
 def kernels(
@@ -206,14 +227,14 @@ def _of_kernel(
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
     base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
+    arms, cells = document.arms, {}
     ratios = [
         r
         for r in document.ratios
         if r.base == base
-        if r.variant in ways or not (ways or r.variant == base + grid.AGAIN)
+        if r.variant in ways or not (ways or arms[r.scenario, r.variant].control)
     ]
-    own_ratios = [r for r in ratios if not r.variant.startswith(LIMIT)] or ratios
-    arms, cells = document.arms, {}
+    own_ratios = [r for r in ratios if r.variant != LIMIT] or ratios
     for ratio in own_ratios:
         limit = arms.get((ratio.scenario, LIMIT))
         near = limit.median / arms[ratio.scenario, ratio.variant].median if limit else 0
@@ -230,15 +251,23 @@ def headlines(documents: list[Document]) -> Sheet:
 
     Times and ratios only, a column for each kernel.
     """
-    whole = kernels(documents, OURS[:2], CALCULATED)
+    results = {r.scenario: r for d in reversed(documents) for r in d.results}
+    leading = [
+        (headline, result)
+        for headline in HEADLINES
+        for result in results.values()
+        if result.matches(headline.fields)
+    ]
+    calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
+    whole = kernels(documents, OURS[:2], calculated)
     rows = []
-    for pattern, title in HEADLINES:
+    for headline, result in leading:
         for scenario, _, *cells in whole.rows:
-            if match := re.fullmatch(pattern, scenario):
+            if scenario == result.scenario:
                 ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
                 pairs = zip(cells[::2], ratios, strict=True)
                 entries = (", ".join(filter(None, pair)) for pair in pairs)
-                rows.append([title.format(*match.groups()), *entries])
+                rows.append([headline.title.format(text.size(result.size)), *entries])
     return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 

@@ -9,7 +9,6 @@ own code in the last of them.
 
 import json
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ IOREMAP, SMALL, LARGE = "ioremap", "vmap-small", "vmap-large"
 # By path, or by what else tells calls apart: scenarios that show the least and the most
 # that they may gain. The last is like what early() finds.
 SCENARIOS = {
-    "memmap": ("pmem-devdax-100g", "pmem-fsdax-100g"),
+    "memmap": ("pmem-devdax-{device}", "pmem-fsdax-{device}"),
     "clear": ("thp-2m", "thp-2m-populate"),
     "copy": ("copy-2m-last", "copy-2m-middle", "copy-2m"),
     IOREMAP: ("ioremap-256k", "ioremap-1m"),
@@ -64,14 +63,16 @@ class Known:
 
 def of(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
-    stock = {_usual(r.scenario): r for r in document.results if r.variant == STOCK}
+    stock = {r.scenario: r for r in document.results if r.variant == STOCK}
+    devices = (r.size for r in document.results if r.operation == "memmap" and r.size)
+    known = name_scenarios(named(next(devices, 0) or MIB))
     ratios = {
-        _usual(ratio.scenario): round(ratio.ratio, 2) if _sure(ratio) else 1.0
+        ratio.scenario: round(ratio.ratio, 2) if _sure(ratio) else 1.0
         for ratio in document.ratios
         if ratio.base == STOCK and ratio.variant in MODULE_VARIANTS
     }
     gains = {}
-    for kind, scenarios in SCENARIOS.items():
+    for kind, scenarios in known.items():
         if names := [name for name in scenarios if name in ratios]:
             rate = stock[names[-1]].bytes / stock[names[-1]].median
             gains[kind] = Gain([ratios[name] for name in names], round(rate, 2))
@@ -84,9 +85,12 @@ def _sure(ratio: "Ratio") -> bool:
     return not (low <= 1 <= high or ratio.unstable)
 
 
-def _usual(scenario: str) -> str:
-    """Return the name with the usual size of a device; --quick has a smaller one."""
-    return re.sub(r"^(pmem-\w+)-\d+g$", r"\1-100g", scenario)
+def name_scenarios(device: str) -> dict[str, list[str]]:
+    """Return the names of the scenarios with devices of a size."""
+    return {
+        kind: [name.format(device=device.lower()) for name in names]
+        for kind, names in SCENARIOS.items()
+    }
 
 
 def kept(cpu: str, release: str, file: Path = KEPT) -> Known:

@@ -206,10 +206,14 @@ class Scenario:
         unit, ns = NS, 1
         if self.countable and outcome.counted:
             unit, ns = INSTRUCTIONS, INSTRUCTION_NS
-        return stats.joined(
+        results, ratios = stats.joined(
             stats.rated(name, unit, nbytes, _divided(times, ns), pairs)
             for name, nbytes, pairs, times in self.measurements(outcome)
         )
+        if "size" in self.takes:  # its name says the usual one
+            for result in results:
+                result.size = self.options.size
+        return results, ratios
 
     def checks(self, outcome: Outcome) -> list[Check]:
         """Return every verdict: the guest's own, and those on what it reports."""

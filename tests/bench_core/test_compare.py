@@ -281,7 +281,7 @@ def test_two_files_need_no_dashes(
 RATIO = {"scenario": "a", "base": "stock", "variant": "bulkmm", "ratio": 2}
 RATIO |= {"ci95": [2, 2], "significant": True}
 RESULT = {"scenario": "a", "variant": "v", "unit": "ns", "bytes": 1, "samples": [2]}
-RESULT |= {"median": 2, "ci95": [2, 2]}
+RESULT |= {"median": 2, "ci95": [2, 2], "operation": "a", "arm": "v"}
 
 
 def document_text(**members: Any) -> str:
@@ -299,7 +299,8 @@ def broken(**change: Any) -> str:
     [
         ("no JSON", "not a bulkmm result"),
         ("{}", "missing required field `schema_version`"),
-        ('{"schema_version": 2}', "schema version 2 is not known"),
+        ('{"schema_version": 3}', "schema version 3 is not known"),
+        ('{"schema_version": 1}', "convert it with scripts/convert_results.py"),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
         (broken(raw=[[1], [1], [1]]), "raw needs a list of times"),
         (document_text(ratios=[RATIO]), "a, stock: a ratio of no result"),

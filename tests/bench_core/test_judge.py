@@ -128,7 +128,7 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     )
     comparison = ratio(result, "bulkmm-streaming:clzero", "bulkmm-streaming")
     assert comparison.ratio == pytest.approx(0.8, 0.02)
-    (line,) = goals.missed(result, goals.SELECTION)
+    (line,) = goals.missed(result, selections=True)
     assert line.startswith("not met: selection of streaming clear: clear-2m, ")
     assert "bulkmm-streaming:clzero 0." in line
 
@@ -145,9 +145,7 @@ def test_a_pick_is_judged_by_all_uses(plain: int, ratios: list[float]) -> None:
         for use, each in (("", cold), ("-again", hot))
     }
     result = document((subjects.COPY, times))
-    (outcome,) = (
-        o for o in goals.outcomes(result) if o.goal.title.startswith("selection")
-    )
+    (outcome,) = (o for o in goals.outcomes(result) if o.goal.is_selection)
     assert [r.ratio for r in outcome.missed] == pytest.approx(ratios, 0.02)
     assert [r.scenario for r in outcome.ratios] == ["copy-64k"]
 

@@ -81,7 +81,7 @@ def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
 def test_only_native_results_of_debians_kernels() -> None:
     document = owned()
     arm, run = document.results[0], document.run | {"scenario": "history"}
-    arms = [replace(arm, variant="6.1.0-56-cloud-amd64-again")]
+    arms = [replace(arm, arm="6.1.0-56-cloud-amd64", control="again")]
     history = replace(document, run=run, results=arms)
     assert submit.file_name(submit.anonymous(history)) == "history.json"
     emulated = document.machine | {"accelerator": "TCG"}
@@ -89,7 +89,7 @@ def test_only_native_results_of_debians_kernels() -> None:
         ({"machine": emulated}, "natively"),
         ({"run": run | {"against": "6.12.1"}}, "two kernels were compared"),
         (
-            {"results": [replace(arm, variant="6.18.3-jane-build-7")]},
+            {"results": [replace(arm, arm="6.18.3-jane-build-7")]},
             "jane-build-7 is no kernel of Debian",
         ),
     ):

@@ -129,7 +129,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
     }
     paths["deep"].write_text("[" * 100_000)
-    paths["bad"].write_text('{"schema_version": 1}')
+    paths["bad"].write_text('{"schema_version": 2}')
     Document(machine=machine).write(paths["empty"])
     return {name: str(file) for name, file in paths.items()} | {"home": str(tmp_path)}
 

@@ -55,8 +55,8 @@ def test_the_page_says_which_code_was_measured() -> None:
     document = made.bench()
     document.machine |= {"revision": "abc123+", "date": "2026-01-31"}
     arm = document.results[0]
-    for variant in ("bulkmm-cached:no-such", "bulkmm-cached:rep-b"):
-        document.results.append(replace(arm, variant=variant))
+    for backend in ("no-such", "rep-b"):
+        document.results.append(replace(arm, arm="bulkmm", backend=backend))
     assert figures.describe_code(document) == (
         "Code: revision abc123 with changes, 2026-01-31, with backends that core/ no "
         "longer has: no-such."

@@ -53,7 +53,7 @@ def passed(place: Path, *argv: str) -> dict[str, Any]:
 def whole(document: dict[str, Any], rounds: int) -> None:
     """Every arm was measured, as often as there were rounds, or in every function."""
     name = document["run"]["scenario"]
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["machine"]["guest"]["accelerator"] in {"KVM", "TCG"}
     assert 0 < document["run"]["peak_rss_bytes"] < 6_000_000_000
     arms = {(r["scenario"], r["variant"]): r["samples"] for r in document["results"]}
