@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import goals
 from bench.kernel import history
 from bulkmm.control import needs
-from bulkmm.results import facts, grid, submit, table
+from bulkmm.results import conditions, size_grid, submit, table
 from bulkmm.results import host as machine
 from bulkmm.results.model import OURS, Document
 from bulkmm.results.sheet import Sheet
@@ -45,7 +45,7 @@ SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Sheet]]]] = {
     ),
     "Kernel after kernel": ("history", lambda documents: [history.sheet(*documents)]),
     "Populate": ("populate", lambda documents: table.tables(documents)[:1]),
-    "The core": ("bench", lambda documents: grid.by_size(*documents)),
+    "The core": ("bench", lambda documents: size_grid.make_size_grids(*documents)),
 }
 
 
@@ -113,7 +113,13 @@ def about(document: Document) -> str:
         return " ".join(
             [*history.notes(document)[:-1], code]
         )  # the page has the legend
-    return " ".join([*grid.controls(document), *facts.footnotes(document), code])
+    return " ".join(
+        [
+            *size_grid.describe_controls(document),
+            *conditions.list_footnotes(document),
+            code,
+        ]
+    )
 
 
 def describe_code(document: Document) -> str:
@@ -187,7 +193,7 @@ def headlines(kernels: list[Document]) -> Iterator[str]:
     yield from table.headlines(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
-        f"{facts.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
+        f"{conditions.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
         "processes, medians; ~ not proven, ! unstable. ¹ Calculated from the GB/s of "
         "this CPU: one thread, and nothing around it. Everything else is measured. "
         "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.kernel import measure, process, vmlinux
 from bench.kernel.archive import Archive, Offer
 from bulkmm.control import needs
-from bulkmm.results import facts, stats, table
+from bulkmm.results import conditions, stats, table
 from bulkmm.results.model import Document
 from bulkmm.results.sheet import Sheet
 from bulkmm.shell import files
@@ -191,7 +191,7 @@ def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None
                 row.ok = False
                 row.paths[name] = f"FAILED: {_line(error)}"
                 continue
-            row.cpu = facts.cpu_name(document)
+            row.cpu = conditions.cpu_name(document)
             row.paths[name] = _format_cell(name, document)
             row.ok &= not document.failed
 
@@ -209,7 +209,7 @@ def _format_cell(name: str, document: Document) -> str:
         if one.base == BASE and one.variant in measure.PICKED[name]
     ]
     low, high = min(ratios), max(ratios)
-    return f"= {low:.2f}{facts.DASH}{high:.2f}{table.TIMES}"
+    return f"= {low:.2f}{conditions.DASH}{high:.2f}{table.TIMES}"
 
 
 def markdown(rows: Iterable[Row], offered: int) -> list[str]:

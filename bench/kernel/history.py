@@ -20,7 +20,7 @@ from bench.kernel.run import need_packages
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import needs, text
-from bulkmm.results import facts, finish, row_names, table
+from bulkmm.results import conditions, finish, row_names, table
 from bulkmm.results.model import AGAIN, Document, Result
 from bulkmm.results.sheet import Sheet, print_lines
 from bulkmm.shell.progress import Progress
@@ -180,12 +180,14 @@ def notes(document: Document) -> list[str]:
     """Return the lines below the table."""
     first = document.results[0].variant
     summary = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
-    machine = f"native: {facts.cpu_name(document)}; n = {document.run['processes']}"
-    quiet = facts.quiet(document)
+    machine = (
+        f"native: {conditions.cpu_name(document)}; n = {document.run['processes']}"
+    )
+    quiet = conditions.describe_noise(document)
     return [
         summary,
         f"{machine} processes.",
         *quiet,
-        facts.passed(document),
+        conditions.describe_checks(document),
         table.LEGEND,
     ]

@@ -13,7 +13,7 @@ from bench.amount import check_memory
 from bench.kernel import process
 from bench.measure import Event, Observer
 from bench.subjects import Amount, Request, Subject
-from bulkmm.results import grid, row_names
+from bulkmm.results import row_names, size_grid
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
@@ -40,7 +40,7 @@ def _subject(
         quick=Amount(quick),
         memory=memory,
         own_variants=own_variants,
-        bases=(grid.STOCK,),
+        bases=(size_grid.STOCK,),
         limited=limited,
         cached=cached,
         right="as the kernel's own code leaves it, in every round",
@@ -148,7 +148,7 @@ def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
     return replace(
         subject,
         own_variants=(KERNEL, *subject.own_variants),
-        bases=(grid.AGAINST,),
+        bases=(size_grid.AGAINST,),
         limited=(),
         right=f"as the code of {release} leaves it, in every round",
         wrong=f"differs from what the code of {release} leaves",

@@ -25,7 +25,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bulkmm.control import text
-from bulkmm.results import facts, stats, table
+from bulkmm.results import conditions, stats, table
 from bulkmm.results.model import ALPHA, NS, Document, Key, Ratio, Result
 from bulkmm.results.sheet import Sheet, print_lines
 from bulkmm.shell.errors import Exit, UsageError
@@ -211,7 +211,7 @@ class Comparison:
     def warnings(self) -> Iterator[str]:
         """Return differences of the machines, and outputs that were wrong."""
         facts_by_side = [
-            [*map(facts.facts, side.files.values())] for side in self.sides
+            [*map(conditions.list_facts, side.files.values())] for side in self.sides
         ]
         for fact in {
             fact: 1 for side in facts_by_side for machine in side for fact in machine
@@ -253,7 +253,7 @@ class Comparison:
         for side in self.sides:
             revisions = ", ".join(side.revisions)
             yield f"{side.letter}: {side.label}, revision {revisions}"
-            yield f"   {facts.footnotes(next(iter(side.files.values())))[0]}"
+            yield f"   {conditions.list_footnotes(next(iter(side.files.values())))[0]}"
         yield from (f"warning: {line}" for line in self.warnings())
 
     def sheet(self) -> Sheet:
@@ -279,7 +279,9 @@ class Comparison:
         for key, why in self.unlike.items():
             yield f"not compared: {', '.join(key)}: {why}"
         if self.counted:
-            yield facts.emulated(next(iter(self.sides[0].files.values())))
+            yield conditions.describe_emulation(
+                next(iter(self.sides[0].files.values()))
+            )
 
 
 def _grouped(keys: list[Key]) -> str:

@@ -4,7 +4,7 @@
 import shlex
 from statistics import median
 
-from bulkmm.results import facts, grid, table
+from bulkmm.results import conditions, size_grid, table
 from bulkmm.results.model import NS, Document, Ratio
 
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
@@ -12,7 +12,7 @@ BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
 LEADING = ("on", "auto", "pte", "block", "bulkmm")
 PEER = "the fastest peer"
 BASE_NAMES = {
-    grid.STOCK: "the stock kernel's own code",
+    size_grid.STOCK: "the stock kernel's own code",
     "rebuild": "the kernel's loop",
     "off": "the module off",
     "absent": "no module",
@@ -21,7 +21,7 @@ BASE_NAMES = {
 
 def select_ratios(document: Document) -> list[Ratio]:
     """Return the ratio that represents each scenario, or those to its peers."""
-    peers = grid.best_peers(document)
+    peers = size_grid.best_peers(document)
     operations = {r.scenario: r.operation for r in document.results}
     with_peers = {operations[ratio.scenario] for ratio in peers}
     representatives = [
@@ -43,8 +43,9 @@ def leading(document: Document, scenario: str) -> dict[str, Ratio]:
 
 def conclude(document: Document) -> str:
     """Return one sentence: what was found, and whether it is usable."""
-    cpu = "Emulated CPU" if document.emulated else facts.cpu_name(document)
-    place = f"{cpu}, kernel {facts.kernel(document)} ({facts.where(document)})"
+    cpu = "Emulated CPU" if document.emulated else conditions.cpu_name(document)
+    where = conditions.get_accelerator(document)
+    place = f"{cpu}, kernel {conditions.get_kernel(document)} ({where})"
     many = len(document.checks)
     if failed := len(document.failed):
         return f"{place}: {failed} of {many} checks failed: no figure here is valid."

@@ -12,7 +12,7 @@ from typing import Any
 
 from bulkmm.control import text
 from bulkmm.report import conclusion
-from bulkmm.results import grid
+from bulkmm.results import size_grid
 from bulkmm.results.model import NS, Document, Ratio, Result
 from bulkmm.results.table import TIMES
 
@@ -57,10 +57,10 @@ def draw_figure(whole: Document, name: str) -> dict[str, Any]:
 def _series(document: Document) -> Panels:
     """Return throughput by size; an interval that includes 0 has no rate."""
     panels: Panels = {}
-    for result in grid.of_one_thread(grid.usual(document).results):
+    for result in size_grid.select_one_thread(size_grid.select_usual(document).results):
         if not result.is_sized or result.unit != NS or not result.ci95[0] > 0:
             continue
-        words = [result.operation, grid.describe_use(result)]
+        words = [result.operation, size_grid.describe_use(result)]
         title = ", ".join(filter(None, words)) + _emulation(document)
         arm = panels.setdefault(title, {}).setdefault(result.variant, [])
         arm.append((result.size, result))

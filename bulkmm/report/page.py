@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm.report import conclusion, figure
-from bulkmm.results import facts, grid, published, table
+from bulkmm.results import conditions, published_figures, size_grid, table
 from bulkmm.results.model import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.results.sheet import Sheet
 from bulkmm.worth import report as worth
@@ -41,7 +41,9 @@ def html(
         lstrip_blocks=True,
     )
     named_documents = list(zip(names, documents, strict=True))
-    named_documents.sort(key=lambda pair: ACCELERATORS.index(facts.where(pair[1])))
+    named_documents.sort(
+        key=lambda pair: ACCELERATORS.index(conditions.get_accelerator(pair[1]))
+    )
     heads = [
         row for name, document in named_documents for row in headlines(document, name)
     ]
@@ -57,18 +59,18 @@ def html(
         gain=GAIN,
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         badges=BADGES,
-        facts=facts,
+        conditions=conditions,
         how_to_read=figure.HOW_TO_READ,
         alpha=f"{ALPHA:.0%}",
         level=f"{1 - ALPHA:.0%}",
         least=INTERVAL_LEAST,
-        published_machine=published.MACHINE,
+        published_machine=published_figures.MACHINE,
     )
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:
     """Return all of one document, by the names in page.html."""
-    document, where = whole.printed(), facts.where(whole)
+    document, where = whole.printed(), conditions.get_accelerator(whole)
     values = {one: document.machine.get(one) for one in VERSIONS}
     values["seed"] = document.run.get("seed")
     versions = {one: str(value) for one, value in values.items() if value is not None}
@@ -77,7 +79,7 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "where": where,
         "conclusion": conclusion.conclude(document),
         "notes": table.lines([document]),
-        "facts": {**facts.facts(document), **versions},
+        "facts": {**conditions.list_facts(document), **versions},
         "commands": conclusion.commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
@@ -103,7 +105,7 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
     document = whole.printed()
     arms = document.arms
-    in_grids = grid.scenarios_of(document)
+    in_grids = size_grid.scenarios_of(document)
     for ratio in conclusion.select_ratios(document):
         two = [arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
         lead = any(two[0].matches(line.fields) for line in table.HEADLINES)
@@ -113,7 +115,7 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
         yield [
             ratio.scenario,
             name,
-            facts.where(document),
+            conditions.get_accelerator(document),
             before,
             after,
             table.factor(ratio),
@@ -125,8 +127,8 @@ def _published(document: Document, scenario: str) -> list[str]:
     """Return a scenario's published figures; none beside emulated work."""
     if document.emulated:
         return []
-    if figures := published.lines(scenario):
-        return [f"{published.MACHINE}: {'; '.join(figures)}"]
+    if figures := published_figures.list_figures(scenario):
+        return [f"{published_figures.MACHINE}: {'; '.join(figures)}"]
     if document.run.get("scenario") != scenario:
         return []
     return [str(line) for line in document.run.get("published", ())]

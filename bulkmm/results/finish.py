@@ -5,7 +5,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bulkmm.results import facts
+from bulkmm.results import conditions
 from bulkmm.results.model import Document
 from bulkmm.shell import files
 from bulkmm.shell.errors import Exit
@@ -34,7 +34,7 @@ def finish(
             show()
         sys.stdout.flush()
     finally:
-        for warning in facts.warnings(document):
+        for warning in conditions.list_warnings(document):
             sys.stderr.write(f"bulkmm: warning: {warning}\n")
         code = verdict(document)
         if args.output:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bulkmm.control import needs, text
-from bulkmm.results import facts, grid, published
-from bulkmm.results.facts import DASH
+from bulkmm.results import conditions, published_figures, size_grid
+from bulkmm.results.conditions import DASH
 from bulkmm.results.model import INTERVAL, LIMIT, NS, RANGE, Document, Result
 from bulkmm.results.sheet import Sheet, print_lines, screen
 from bulkmm.shell.size import GIB, MIB
@@ -150,8 +150,8 @@ def headings(documents: Iterable[Document]) -> tuple[str, ...]:
 
 def _row(document: Document, result: Result) -> list[str]:
     """Return the cells of an arm: of times, which have a rate, or of instructions."""
-    key, place = (result.scenario, result.variant), facts.where(document)
-    rate = grid.rate(result) if place == "native" else ""
+    key, place = (result.scenario, result.variant), conditions.get_accelerator(document)
+    rate = size_grid.format_rate(result) if place == "native" else ""
     gains = [
         f"{factor(r)} against {r.base}"
         for r in document.ratios
@@ -164,7 +164,7 @@ def _row(document: Document, result: Result) -> list[str]:
 
 def _name(document: Document, scenario: str, variant: str) -> str:
     """Return a variant, and the backend that served it."""
-    pick = grid.picked(document, scenario, variant)
+    pick = size_grid.get_backend(document, scenario, variant)
     return f"{variant} ({pick})" if pick else variant
 
 
@@ -177,16 +177,16 @@ def _rows(document: Document, scenario: str) -> list[list[str]]:
 def _filter_document(document: Document, show: Show) -> Document:
     """Return the part of a document that its tables show."""
     printed = document.printed()
-    return printed if show.all_rows else grid.usual(printed)
+    return printed if show.all_rows else size_grid.select_usual(printed)
 
 
 def _in_rows(document: Document, show: Show) -> list[str]:
     """Return the scenarios that have rows, not a line of a grid."""
     if show.full:
         return document.scenarios
-    if grid.of_kernel(document):
+    if size_grid.is_of_kernel(document):
         return []
-    in_grids = grid.scenarios_of(document)
+    in_grids = size_grid.scenarios_of(document)
     rows = [r.scenario for r in document.results if r.operation not in in_grids]
     return list(dict.fromkeys(rows))
 
@@ -204,11 +204,14 @@ def kernels(
     """
     headings, cells = ["scenario", "variant"], []
     for document in documents:
-        arms = f"{document.run.get(grid.AGAINST, 'stock')} → "
-        arms += "this" if grid.AGAINST in document.run else "bulkmm"
+        arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → "
+        arms += "this" if size_grid.AGAINST in document.run else "bulkmm"
         limited = any(r.variant == LIMIT for r in document.results)
         gain = "faster; of limit" if limited else "faster"
-        headings += [f"Linux {needs.series(facts.kernel(document))}: {arms}", gain]
+        headings += [
+            f"Linux {needs.series(conditions.get_kernel(document))}: {arms}",
+            gain,
+        ]
         cells.append(_of_kernel(document, ways, amounts))
     # in the newest kernel's order, which has them all
     keys = dict.fromkeys(key for column in reversed(cells) for key in column)
@@ -226,7 +229,7 @@ def _of_kernel(
     document: Document, ways: tuple[str, ...], amounts: Mapping[str, int]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the cells of a kernel by scenario and arm."""
-    base = grid.AGAINST if grid.AGAINST in document.run else grid.STOCK
+    base = size_grid.AGAINST if size_grid.AGAINST in document.run else size_grid.STOCK
     arms, cells = document.arms, {}
     ratios = [
         r
@@ -279,8 +282,10 @@ def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
     documents = [_filter_document(document, show) for document in documents]
     compact = []
     for document in () if show.full else documents:
-        of_kernel = grid.of_kernel(document)
-        compact += [kernels([document])] if of_kernel else [*grid.grids(document)]
+        of_kernel = size_grid.is_of_kernel(document)
+        compact += (
+            [kernels([document])] if of_kernel else [*size_grid.make_grids(document)]
+        )
     sheets = []
     for of_work in (False, True):
         kind = [document for document in documents if document.counted is of_work]
@@ -300,11 +305,11 @@ def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
     notes = []
     for document in documents:
         for scenario in () if document.emulated else document.scenarios:
-            figures = "; ".join(published.lines(scenario))
-            machine = f"published ({published.MACHINE})"
+            figures = "; ".join(published_figures.list_figures(scenario))
+            machine = f"published ({published_figures.MACHINE})"
             notes += [f"{scenario}, {machine}: {figures}"] if figures else []
-        notes += [] if show.full else grid.controls(document)
-        notes += facts.footnotes(document)
+        notes += [] if show.full else size_grid.describe_controls(document)
+        notes += conditions.list_footnotes(document)
         if document.printed().ratios:
             notes.append(FEWER if document.counted else FASTER)
     return list(dict.fromkeys([*notes, LEGEND]))

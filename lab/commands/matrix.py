@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bulkmm.control import needs
 from bulkmm.control.module import hooks
-from bulkmm.results import facts, table
+from bulkmm.results import conditions, table
 from bulkmm.results.model import Document, Ratio
 from bulkmm.results.sheet import Sheet
 from bulkmm.shell import files
@@ -226,7 +226,7 @@ def option(words: tuple[str, ...], name: str) -> str:
 def make_line(cell: Cell, document: Document) -> Line:
     """Return a cell's line from its run's result."""
     hook_summary = hooked(document.run.get("hooks", ()))
-    where = facts.where(document)
+    where = conditions.get_accelerator(document)
     parts = [document.verdict, *([f"{hook_summary} hooked"] if hook_summary else [])]
     parts += [
         f"{ratio.variant} {table.factor(ratio)} {where}"

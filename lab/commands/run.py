@@ -3,7 +3,7 @@
 
 import argparse
 
-from bulkmm.results import facts, finish, table
+from bulkmm.results import conditions, finish, table
 from bulkmm.results.model import Document
 from lab import choices, run, scenario
 from lab.command import add_run_options
@@ -51,4 +51,4 @@ def print_checks(document: Document) -> None:
     """Print the checks of a scenario that measures nothing."""
     for check in document.checks:
         print(f"{'ok' if check.ok else 'FAILED':6} {check.name}")
-    print(facts.passed(document))
+    print(conditions.describe_checks(document))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bulkmm.results import published
+from bulkmm.results import published_figures
 from bulkmm.results.model import Check
 from bulkmm.shell.errors import GuestError, UsageError
 from bulkmm.shell.size import GIB, PAGE
@@ -245,7 +245,7 @@ SCENARIOS = (
         takes=(*STAMPED, "map"),
         quick=("--size 2G --rounds 3",),
         debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
-        published=published.lines("pmem-fsdax-100g"),
+        published=published_figures.list_figures("pmem-fsdax-100g"),
     ),
     Device(
         "pmem-devdax-100g",
@@ -255,7 +255,7 @@ SCENARIOS = (
         takes=(*STAMPED, "map", "align"),
         full=("", "--align 1G"),
         debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
-        published=published.lines("pmem-devdax-100g"),
+        published=published_figures.list_figures("pmem-devdax-100g"),
     ),
     Hmm(
         "upstream-hmm",

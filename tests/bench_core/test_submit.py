@@ -8,7 +8,7 @@ import made
 import pytest
 from msgspec.structs import replace
 
-from bulkmm.results import facts, submit
+from bulkmm.results import conditions, submit
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError
 
@@ -64,10 +64,10 @@ def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
 def test_warnings_say_what_to_do() -> None:
     document = owned()
     run = document.run | {"processes": 3, "load": [7.5, 1], "steal": 0.05}
-    messages = facts.warnings(replace(document, run=run))
+    messages = conditions.list_warnings(replace(document, run=run))
     assert messages[0] == "load 7.5 on 2 CPUs: close what uses the CPU"
     assert "n = 3, 6 needed for an interval" in messages[2]
-    assert not facts.warnings(replace(document, run={"load": [0.5, 1]}))
+    assert not conditions.list_warnings(replace(document, run={"load": [0.5, 1]}))
 
 
 def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bulkmm import cli
 from bulkmm.control import text as words
-from bulkmm.results import grid, published, sheet, table
+from bulkmm.results import published_figures, sheet, size_grid, table
 from bulkmm.results.model import Document
 
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
@@ -44,11 +44,13 @@ def test_show_prints_every_scenario(
 
 def test_what_was_published_stands_below_what_was_measured() -> None:
     output = " ".join(screen(made.bench()).split())
-    assert all(line in output for line in published.lines("memmap-stamp"))
+    assert all(
+        line in output for line in published_figures.list_figures("memmap-stamp")
+    )
 
 
 def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
-    (sizes,) = grid.by_size(made.bench())
+    (sizes,) = size_grid.make_size_grids(made.bench())
     assert sizes.rows[0] == ["4k", "20.6; rep-stosb 11.9 ~; limit 21.9"]
 
 

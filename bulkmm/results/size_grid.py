@@ -39,12 +39,12 @@ def scenarios_of(document: Document) -> dict[str, list[str]]:
     return {name: [*group] for name, group in groups.items() if len(group) >= MANY}
 
 
-def of_kernel(document: Document) -> bool:
+def is_of_kernel(document: Document) -> bool:
     """Return whether a kernel's own code was measured: the one base there."""
     return any(ratio.base in (STOCK, AGAINST) for ratio in document.ratios)
 
 
-def usual(document: Document) -> Document:
+def select_usual(document: Document) -> Document:
     """Return a document without single backends and kinds of limit."""
     results = [result for result in document.results if not result.backend]
     keys = {result.key for result in results}
@@ -56,30 +56,30 @@ def usual(document: Document) -> Document:
     return replace(document, results=results, ratios=ratios)
 
 
-def of_one_thread(results: Iterable[Result]) -> list[Result]:
+def select_one_thread(results: Iterable[Result]) -> list[Result]:
     """Return the results without those of several threads that have a single size."""
     return [r for r in results if r.threads == 1 or not r.is_sized]
 
 
-def picked(document: Document, scenario: str, variant: str) -> str:
+def get_backend(document: Document, scenario: str, variant: str) -> str:
     """Return the backend that served a variant, or the kind of the limit."""
     picks = document.run.get("picks", {})
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def grids(document: Document) -> Iterator[Sheet]:
-    """Return GB/s of all variants of kinds with many scenarios, then ``by_size``."""
-    arms = of_one_thread(document.results)
+def make_grids(document: Document) -> Iterator[Sheet]:
+    """Return GB/s of all variants of operations with many scenarios, and by size."""
+    arms = select_one_thread(document.results)
     for name, scenarios in scenarios_of(document).items():
         results = [r for r in arms if r.operation == name and r.control != AGAIN]
         columns = list(dict.fromkeys(r.variant for r in results))
-        cells = {r.key: rate(r) for r in results}
+        cells = {r.key: format_rate(r) for r in results}
         rows = [[s, *(cells.get((s, v), "") for v in columns)] for s in scenarios]
         yield Sheet([f"{name}, GB/s", *columns], rows, columns)
-    yield from by_size(document)
+    yield from make_size_grids(document)
 
 
-def by_size(document: Document) -> Iterator[Sheet]:
+def make_size_grids(document: Document) -> Iterator[Sheet]:
     """Return GB/s of the call meant for a use of the memory, by size and by use.
 
     With the backend picked; beside it the fastest peer and the limit.
@@ -87,17 +87,19 @@ def by_size(document: Document) -> Iterator[Sheet]:
     arms, peers = document.arms, {r.scenario: r for r in best_peers(document)}
     sheets: dict[str, dict[str, dict[str, str]]] = {}
     for ratio in (peers[s] for s in document.scenarios if s in peers):
-        ours, base = (arms[ratio.scenario, v] for v in (ratio.variant, ratio.base))
-        if not ours.is_sized:
+        result, base = (arms[ratio.scenario, v] for v in (ratio.variant, ratio.base))
+        if not result.is_sized:
             continue
-        pick = picked(document, *ours.key)
-        parts = [f"{rate(ours)} {pick}".rstrip()]
-        parts += [f"{base.variant} {rate(base)}{'' if ratio.significant else ' ~'}"]
+        pick = get_backend(document, *result.key)
+        parts = [f"{format_rate(result)} {pick}".rstrip()]
+        parts += [
+            f"{base.variant} {format_rate(base)}{'' if ratio.significant else ' ~'}"
+        ]
         if limit := arms.get((ratio.scenario, LIMIT)):
-            parts += [f"limit {rate(limit)}"]
-        rates = sheets.setdefault(ours.operation, {})
-        cells = rates.setdefault(named(ours.size).lower(), {})
-        cells[describe_use(ours)] = "; ".join(parts)
+            parts += [f"limit {format_rate(limit)}"]
+        rates = sheets.setdefault(result.operation, {})
+        cells = rates.setdefault(named(result.size).lower(), {})
+        cells[describe_use(result)] = "; ".join(parts)
     for name, rates in sheets.items():
         uses = list(dict.fromkeys(use for cells in rates.values() for use in cells))
         heads = [use or "cold" for use in uses]
@@ -105,7 +107,7 @@ def by_size(document: Document) -> Iterator[Sheet]:
         yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
 
-def rate(arm: Result) -> str:
+def format_rate(arm: Result) -> str:
     """Return an arm's GB/s; nothing if the clock stood still."""
     return f"{arm.bytes / arm.median:.1f}" if arm.median else ""
 
@@ -116,7 +118,7 @@ def best_peers(document: Document) -> list[Ratio]:
     A bench of the core has peers; a bench of kernel code has only that code. Of the
     core's calls that clear or copy, ours is the one meant for the use.
     """
-    if of_kernel(document):
+    if is_of_kernel(document):
         return []
     arms = document.arms
     within = scenarios_of(document)
@@ -137,14 +139,16 @@ def _is_leading(result: Result) -> bool:
     call, threads = result.call, result.threads
     if result.is_sized:
         call, threads = ("cached" if result.use else "streaming"), 1
-    meant = {"arm": OURS, "call": call, "threads": threads, "backend": ""}
-    return result.matches({**meant, "control": ""})
+    wanted = {"arm": OURS, "call": call, "threads": threads, "backend": ""}
+    return result.matches({**wanted, "control": ""})
 
 
-def controls(document: Document) -> list[str]:
+def describe_controls(document: Document) -> list[str]:
     """Return a line for each A/A control: how often chance looked like an effect."""
     lines, arms = [], document.arms
-    whole = {"": document.scenarios} if of_kernel(document) else scenarios_of(document)
+    whole = (
+        {"": document.scenarios} if is_of_kernel(document) else scenarios_of(document)
+    )
     for name, scenarios in whole.items():
         ratios = [
             r

@@ -14,23 +14,23 @@ EMULATED = (
     "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
     "are shown."
 )
-COUNTED = (
+WORK_NOTE = (
     "TCG: instructions, by the emulated guest's clock under icount, each turn of a "
     "string instruction: they measure work, not speed."
 )
 
-COUNTED_ONCE = (
+WORK_NOTE_ONCE = (
     "TCG: instructions of the emulated guest's kernel, a string instruction as one: "
     "they measure work, not speed."
 )
 
 
-def where(document: Document) -> str:
+def get_accelerator(document: Document) -> str:
     """Return native, KVM or TCG."""
     return str(document.machine.get("accelerator", "native"))
 
 
-def kernel(document: Document) -> str:
+def get_kernel(document: Document) -> str:
     """Return the release whose code was measured: the guest's, if any."""
     machine = document.machine
     release = machine.get("guest", {}).get("kernel") or machine.get("kernel")
@@ -46,35 +46,36 @@ def cpu_name(document: Document) -> str:
     return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
 
 
-def passed(document: Document) -> str:
+def describe_checks(document: Document) -> str:
     """Return how many checks passed."""
     many = len(document.checks)
     return f"Checks passed: {many - len(document.failed)} of {many}."
 
 
-def footnotes(document: Document) -> list[str]:
+def list_footnotes(document: Document) -> list[str]:
     """Return the lines required below a table of this document's figures."""
     guest = " visits of one boot" if "guest" in document.machine else ""
     unit = " processes" if "processes" in document.run else guest
-    machine = f"{where(document)}: {cpu_name(document)}; kernel {kernel(document)}"
+    cpu, kernel = cpu_name(document), get_kernel(document)
+    machine = f"{get_accelerator(document)}: {cpu}; kernel {kernel}"
     counts = sorted({len(result.samples) for result in document.printed().results})
     n = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
-    lines = [f"{machine}; n = {n}{unit}.", *quiet(document)]
+    lines = [f"{machine}; n = {n}{unit}.", *describe_noise(document)]
     if document.checks:
-        lines.append(passed(document))
+        lines.append(describe_checks(document))
     if document.emulated:
-        lines.append(emulated(document))
+        lines.append(describe_emulation(document))
     return lines
 
 
-def emulated(document: Document) -> str:
+def describe_emulation(document: Document) -> str:
     """Return what an emulated guest's figures mean."""
     if not document.counted:
         return EMULATED
-    return COUNTED_ONCE if document.has_stores else COUNTED
+    return WORK_NOTE_ONCE if document.has_stores else WORK_NOTE
 
 
-def quiet(document: Document) -> list[str]:
+def describe_noise(document: Document) -> list[str]:
     """Return the run's memory, peers and noise."""
     run, lines = document.run, []
     if "huge_bytes" in run and run.get("bytes"):
@@ -99,9 +100,9 @@ def quiet(document: Document) -> list[str]:
     return lines
 
 
-def warnings(document: Document) -> list[str]:
+def list_warnings(document: Document) -> list[str]:
     """Return what weakens figures that were just measured, each with its remedy."""
-    if where(document) != "native":
+    if get_accelerator(document) != "native":
         return []
     run, lines = document.run, []
     cpus = document.machine.get("cpu", {}).get("cores") or 1
@@ -123,7 +124,7 @@ def warnings(document: Document) -> list[str]:
     return lines
 
 
-def facts(document: Document) -> dict[str, str]:
+def list_facts(document: Document) -> dict[str, str]:
     """Return the known facts that must be equal for times to compare."""
     machine, run = document.machine, document.run
     cpu, guest = machine.get("cpu", {}), machine.get("guest", {})

@@ -24,7 +24,7 @@ FIGURES = {
 FIGURES["memmap-stamp"] = FIGURES["pmem-fsdax-100g"]
 
 
-def lines(scenario: str) -> tuple[str, ...]:
+def list_figures(scenario: str) -> tuple[str, ...]:
     """Return a scenario's figures as text, oldest first; none if none are known."""
     return tuple(
         f"{version}: {before} → {after} ms, {before / after:.2f}x"
