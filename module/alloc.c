@@ -30,7 +30,7 @@
 
 #include "prototype.h"
 #include "trace.h"
-#include "zero.h"
+#include "clear_common.h"
 
 /* Pages of a huge page, whether the kernel supports them or not. */
 #define ON_FROM (1 << (PMD_SHIFT - PAGE_SHIFT))
@@ -58,20 +58,20 @@ static enum bmm_op alloc_op(size_t bytes, int mode)
 		return bmm_zero_op(bytes, mode, false);
 	if (READ_ONCE(alloc_adder) == current)
 		return bmm_zero_op(alloc_memmap_bytes, mode, false);
-	return bmm_zero_op(bytes, mode, bmm_populating());
+	return bmm_zero_op(bytes, mode, bmm_is_populating());
 }
 
 static void alloc_zero(struct page *page, int numpages, int mode)
 {
 	size_t bytes = (size_t)numpages << PAGE_SHIFT;
 	enum bmm_op op = alloc_op(bytes, mode);
-	u64 begun = trace_alloc_enabled() ? ktime_get_mono_fast_ns() : 0;
+	u64 start = trace_alloc_enabled() ? ktime_get_mono_fast_ns() : 0;
 
 	bmm_zero(&bmm_alloc_path, op, page_address(page), bytes);
 	bmm_path_served(&bmm_alloc_path, bytes, 0);
-	if (begun)
+	if (start)
 		trace_alloc(page_to_pfn(page), numpages,
-			    ktime_get_mono_fast_ns() - begun,
+			    ktime_get_mono_fast_ns() - start,
 			    op == BMM_CLEAR_STREAMING);
 }
 
@@ -139,7 +139,7 @@ struct bmm_path bmm_alloc_path = {
 	.hooks = {
 		{
 			BMM_HOOK(alloc),
-			.try = alloc_probe,
+			.probe = alloc_probe,
 			.on_from = ON_FROM,
 		},
 		{ BMM_HOOK(alloc_add) },

@@ -22,7 +22,7 @@
 #include "prototype.h"
 #include "select.h"
 #include "trace.h"
-#include "zero.h"
+#include "clear_common.h"
 
 enum {
 	/* switched off after the check, or only prezero is on */
@@ -49,7 +49,7 @@ static unsigned long radius = 2;
  * @largest: bytes of the largest unit, if traced
  * @longest: ns of the longest unit, if traced
  */
-struct job {
+struct clear_request {
 	char *base;
 	size_t bytes;
 	enum bmm_op op;
@@ -80,24 +80,25 @@ static size_t clear_unit(enum bmm_op op)
 }
 
 /* The clock is read only for the tracepoint. */
-static u64 clear_now(const struct job *job)
+static u64 clear_now(const struct clear_request *req)
 {
-	return job->traced ? ktime_get_mono_fast_ns() : 0;
+	return req->traced ? ktime_get_mono_fast_ns() : 0;
 }
 
 /* Clears bytes @from to @to of the folio, whole pages. */
-static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
+static void clear_range(struct clear_request *req, enum bmm_op op, size_t from,
+			size_t to)
 {
 	size_t unit = clear_unit(op), n;
-	u64 begun;
+	u64 start;
 
 	for (; from < to; from += n) {
 		cond_resched();
 		n = min(unit, to - from);
-		begun = clear_now(job);
-		bmm_zero(&bmm_clear_path, op, job->base + from, n);
-		job->longest = max(job->longest, clear_now(job) - begun);
-		job->largest = max(job->largest, n);
+		start = clear_now(req);
+		bmm_zero(&bmm_clear_path, op, req->base + from, n);
+		req->longest = max(req->longest, clear_now(req) - start);
+		req->largest = max(req->largest, n);
 	}
 }
 
@@ -107,40 +108,40 @@ static void clear_range(struct job *job, enum bmm_op op, size_t from, size_t to)
  * upwards and get there last. One extent less is 4 to 8 % of a folio of 64 KiB
  * (Zen 5).
  */
-static void clear_around(struct job *job, size_t hint)
+static void clear_around(struct clear_request *req, size_t hint)
 {
 	size_t reach = READ_ONCE(radius) * PAGE_SIZE;
 	size_t from = hint > reach ? hint - reach : 0;
-	size_t to = min(hint + PAGE_SIZE + reach, job->bytes);
+	size_t to = min(hint + PAGE_SIZE + reach, req->bytes);
 
-	if (job->op == BMM_CLEAR)
+	if (req->op == BMM_CLEAR)
 		from = 0;
-	clear_range(job, job->op, to, job->bytes);
-	clear_range(job, job->op, 0, from);
-	clear_range(job, BMM_CLEAR, from, to);
+	clear_range(req, req->op, to, req->bytes);
+	clear_range(req, req->op, 0, from);
+	clear_range(req, BMM_CLEAR, from, to);
 }
 
 static void clear_folio(struct folio *folio, unsigned long addr_hint, int mode)
 {
-	bool populating = bmm_populating();
-	struct job job = {
+	bool populating = bmm_is_populating();
+	struct clear_request req = {
 		.base = folio_address(folio),
 		.bytes = folio_size(folio),
 		.traced = trace_clear_enabled(),
 	};
-	u64 begun = clear_now(&job);
+	u64 start = clear_now(&req);
 
-	job.op = bmm_zero_op(job.bytes, mode, populating);
+	req.op = bmm_zero_op(req.bytes, mode, populating);
 	if (populating)
-		clear_range(&job, job.op, 0, job.bytes);
+		clear_range(&req, req.op, 0, req.bytes);
 	else
-		clear_around(&job, PAGE_ALIGN_DOWN(addr_hint) & (job.bytes - 1));
-	bmm_path_served(&bmm_clear_path, job.bytes, 0);
-	if (job.traced)
-		trace_clear(folio_pfn(folio), folio_order(folio), job.bytes,
-			    clear_now(&job) - begun, job.largest, job.longest,
-			    job.op == BMM_CLEAR_STREAMING,
-			    bmm_selected(job.op)->name);
+		clear_around(&req, PAGE_ALIGN_DOWN(addr_hint) & (req.bytes - 1));
+	bmm_path_served(&bmm_clear_path, req.bytes, 0);
+	if (req.traced)
+		trace_clear(folio_pfn(folio), folio_order(folio), req.bytes,
+			    clear_now(&req) - start, req.largest, req.longest,
+			    req.op == BMM_CLEAR_STREAMING,
+			    bmm_selected(req.op)->name);
 }
 
 /* Returns a reason to fall back to the original, or -1. */

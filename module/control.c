@@ -14,7 +14,7 @@
 #include "faults.h"
 
 /* Lists names, the chosen one in brackets, in a page-sized or smaller buffer. */
-static size_t control_list(const char *const *names, int chosen, char *buf,
+static size_t control_list(const char *const *names, int selected, char *buf,
 			   size_t size)
 {
 	size_t at = 0;
@@ -22,13 +22,13 @@ static size_t control_list(const char *const *names, int chosen, char *buf,
 
 	for (i = 0; names[i]; i++)
 		at += scnprintf(buf + at, size - at,
-				i == chosen ? "%s[%s]" : "%s%s", at ? " " : "",
-				names[i]);
+				i == selected ? "%s[%s]" : "%s%s",
+				at ? " " : "", names[i]);
 	return at;
 }
 
 /* The index of a word among names up to NULL, or -EINVAL after logging them. */
-int bmm_choice_parse(const char *path, const char *what,
+int bmm_choice_parse(const char *path, const char *setting,
 		     const char *const *names, const char *text)
 {
 	char valid[64];
@@ -38,15 +38,15 @@ int bmm_choice_parse(const char *path, const char *what,
 		if (sysfs_streq(text, names[i]))
 			return i;
 	control_list(names, -1, valid, sizeof(valid));
-	pr_err("%s: unknown %s '%.*s': valid are %s\n", path, what,
+	pr_err("%s: unknown %s '%.*s': valid are %s\n", path, setting,
 	       min((int)strcspn(text, "\n"), 16), text, valid);
 	return -EINVAL;
 }
 
 /* Shows all names, the chosen one in brackets. */
-ssize_t bmm_choice_show(const char *const *names, int chosen, char *buf)
+ssize_t bmm_choice_show(const char *const *names, int selected, char *buf)
 {
-	size_t at = control_list(names, chosen, buf, PAGE_SIZE);
+	size_t at = control_list(names, selected, buf, PAGE_SIZE);
 
 	return sysfs_emit_at(buf, at, "\n") + at;
 }
@@ -60,7 +60,7 @@ int bmm_parse_mode(const struct bmm_path *path, const char *text)
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)
 {
-	const struct bmm_path *path = bmm_path_of(kobj);
+	const struct bmm_path *path = bmm_path_find(kobj);
 
 	return bmm_choice_show(path->modes, READ_ONCE(path->mode), buf);
 }
@@ -68,7 +68,7 @@ static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t len)
 {
-	struct bmm_path *path = bmm_path_of(kobj);
+	struct bmm_path *path = bmm_path_find(kobj);
 	int mode = bmm_parse_mode(path, buf);
 
 	if (mode >= 0)
@@ -83,9 +83,10 @@ static ssize_t hook_show(struct kobject *kobj, struct kobj_attribute *attr,
 	const struct bmm_hook *hook;
 	ssize_t at = 0;
 
-	bmm_for_each_hook(hook, bmm_path_of(kobj)) {
-		at += sysfs_emit_at(buf, at, "%d %s: %s\n", bmm_hook_state(hook),
-				    READ_ONCE(hook->at_fault),
+	bmm_for_each_hook(hook, bmm_path_find(kobj)) {
+		at += sysfs_emit_at(buf, at, "%d %s: %s\n",
+				    bmm_hook_status(hook),
+				    READ_ONCE(hook->err_subject),
 				    bmm_hook_text(hook));
 	}
 	return at;
@@ -98,7 +99,7 @@ static ssize_t hook_show(struct kobject *kobj, struct kobj_attribute *attr,
 static ssize_t stats_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  char *buf)
 {
-	const struct bmm_path *path = bmm_path_of(kobj);
+	const struct bmm_path *path = bmm_path_find(kobj);
 	ssize_t at = 0;
 	unsigned int i;
 
@@ -128,12 +129,12 @@ ssize_t bmm_tunable_store(struct kobject *kobj, struct kobj_attribute *attr,
 	unsigned long value;
 	int err = kstrtoul(buf, 0, &value);
 
-	if (!err && value > tunable->most)
+	if (!err && value > tunable->max)
 		err = -ERANGE;
 	if (err) {
 		pr_err("%s: bad value '%.*s': a number from 0 to %lu\n",
-		       bmm_path_of(kobj)->name,
-		       min((int)strcspn(buf, "\n"), 24), buf, tunable->most);
+		       bmm_path_find(kobj)->name,
+		       min((int)strcspn(buf, "\n"), 24), buf, tunable->max);
 		return err;
 	}
 	WRITE_ONCE(*tunable->value, value);
@@ -231,9 +232,10 @@ void bmm_control_remove(struct bmm_path *path)
 /** bmm_control_init() - create /sys/kernel/bulkmm; 0 or a negative errno */
 int bmm_control_init(void)
 {
-	static const struct attribute *const none[] = { NULL };
+	static const struct attribute *const no_files[] = { NULL };
 
-	return control_create(&root, "bulkmm", kernel_kobj, root_attrs, none);
+	return control_create(&root, "bulkmm", kernel_kobj, root_attrs,
+			      no_files);
 }
 
 /** bmm_control_exit() - remove /sys/kernel/bulkmm, if it is there */

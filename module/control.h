@@ -8,20 +8,20 @@ int bmm_control_init(void);
 void bmm_control_exit(void);
 int bmm_control_add(struct bmm_path *path);
 void bmm_control_remove(struct bmm_path *path);
-int bmm_choice_parse(const char *path, const char *what,
+int bmm_choice_parse(const char *path, const char *setting,
 		     const char *const *names, const char *text);
-ssize_t bmm_choice_show(const char *const *names, int chosen, char *buf);
+ssize_t bmm_choice_show(const char *const *names, int selected, char *buf);
 int bmm_parse_mode(const struct bmm_path *path, const char *text);
 
 /**
  * struct bmm_tunable - a file of a path that holds a number
  * @file:  the file
  * @value: the number, read and written once
- * @most:  its largest valid value
+ * @max:  its largest valid value
  */
 struct bmm_tunable {
 	struct kobj_attribute file;
-	unsigned long *value, most;
+	unsigned long *value, max;
 };
 
 ssize_t bmm_tunable_show(struct kobject *kobj, struct kobj_attribute *attr,

@@ -59,21 +59,22 @@ enum {
 #define MARGIN 115 /* percent */
 
 /* What copies. None but the first leaves the destination in the cache. */
-enum copy_by {
-	BY_KERNEL, /* copy_mc_to_kernel(): REP MOVSB */
-	BY_MOVNTI,
-	BY_MOVNTI_T0,
-	BY_MOVNTI_NTA,
-	BY_MOVNTI_PAGES,
-	BYS
+enum copy_method {
+	METHOD_KERNEL, /* copy_mc_to_kernel(): REP MOVSB */
+	METHOD_MOVNTI,
+	METHOD_MOVNTI_T0,
+	METHOD_MOVNTI_NTA,
+	METHOD_MOVNTI_PAGES,
+	METHODS
 };
 
-static const char *const names[BYS] = {
+static const char *const names[METHODS] = {
 	"kernel", "movnti", "movnti-t0", "movnti-nta", "movnti-pages",
 };
 
 /* The fastest of all and of those that bypass the cache, once measured. */
-static enum copy_by fastest = BY_KERNEL, fastest_streaming = BY_MOVNTI;
+static enum copy_method fastest = METHOD_KERNEL,
+			fastest_streaming = METHOD_MOVNTI;
 
 /* x86/copy.S */
 unsigned long bmm_copy_movnti(void *dst, const void *src, size_t len);
@@ -85,18 +86,18 @@ unsigned long bmm_copy_movnti_pages(void *dst, const void *src, size_t len);
  * Copies whole cache lines, at least one; returns how many bytes are left
  * because of a machine check. Later stores become visible after these.
  */
-static unsigned long copy_lines(enum copy_by by, void *dst, const void *src,
-				size_t len)
+static unsigned long copy_lines(enum copy_method method, void *dst,
+				const void *src, size_t len)
 {
-	switch (by) {
+	switch (method) {
 #ifdef CONFIG_X86_64
-	case BY_MOVNTI:
+	case METHOD_MOVNTI:
 		return bmm_copy_movnti(dst, src, len);
-	case BY_MOVNTI_T0:
+	case METHOD_MOVNTI_T0:
 		return bmm_copy_movnti_t0(dst, src, len);
-	case BY_MOVNTI_NTA:
+	case METHOD_MOVNTI_NTA:
 		return bmm_copy_movnti_nta(dst, src, len);
-	case BY_MOVNTI_PAGES:
+	case METHOD_MOVNTI_PAGES:
 		return bmm_copy_movnti_pages(dst, src, len);
 #endif
 	default:
@@ -105,28 +106,28 @@ static unsigned long copy_lines(enum copy_by by, void *dst, const void *src,
 }
 
 /* ns of a copy of cold memory. */
-static u64 copy_sample(void *buffer, unsigned int by)
+static u64 copy_sample(void *buffer, unsigned int method)
 {
 	char *dst = buffer, *src = dst + BMM_CALIBRATE_EXTENT;
-	u64 begun;
+	u64 start;
 
 	cond_resched();
 	bmm_evict(dst, 2 * BMM_CALIBRATE_EXTENT);
-	begun = bmm_host_clock();
-	copy_lines(by, dst, src, BMM_CALIBRATE_EXTENT);
+	start = bmm_host_clock();
+	copy_lines(method, dst, src, BMM_CALIBRATE_EXTENT);
 	bmm_finish_stores();
-	return bmm_host_clock() - begun + 1;
+	return bmm_host_clock() - start + 1;
 }
 
 /* Takes a few ms, once; without memory for a buffer, at the next attempt. */
 static void copy_measure(void)
 {
-	static bool measured;
+	static bool is_measured;
 	char *buffer = NULL;
-	u64 ns[BYS];
-	unsigned int by;
+	u64 ns[METHODS];
+	unsigned int method;
 
-	if (measured)
+	if (is_measured)
 		return;
 	if (!bmm_fault("nomem"))
 		buffer = kvmalloc(2 * BMM_CALIBRATE_EXTENT,
@@ -136,63 +137,63 @@ static void copy_measure(void)
 			names[fastest]);
 		return;
 	}
-	bmm_measure_costs(copy_sample, buffer, BYS, ns);
+	bmm_measure_costs(copy_sample, buffer, METHODS, ns);
 	kvfree(buffer);
-	measured = true;
-	for (by = BY_MOVNTI; by < BYS; by++)
-		if (ns[by] < ns[fastest_streaming])
-			fastest_streaming = by;
-	if (ns[fastest_streaming] * MARGIN < ns[BY_KERNEL] * 100)
+	is_measured = true;
+	for (method = METHOD_MOVNTI; method < METHODS; method++)
+		if (ns[method] < ns[fastest_streaming])
+			fastest_streaming = method;
+	if (ns[fastest_streaming] * MARGIN < ns[METHOD_KERNEL] * 100)
 		fastest = fastest_streaming;
-	for (by = 0; by < BYS; by++)
-		ns[by] = BMM_CALIBRATE_EXTENT * 1000 / ns[by];
+	for (method = 0; method < METHODS; method++)
+		ns[method] = BMM_CALIBRATE_EXTENT * 1000 / ns[method];
 	pr_info("copy: kernel %llu, movnti %llu, -t0 %llu, -nta %llu, -pages %llu MB/s: %s serves\n",
 		ns[0], ns[1], ns[2], ns[3], ns[4], names[fastest]);
 }
 
-static enum copy_by copy_by(int mode)
+static enum copy_method copy_choose_method(int mode)
 {
 	if (mode == BMM_STREAMING)
 		return fastest_streaming;
-	return mode == BMM_CACHED ? BY_KERNEL : fastest;
+	return mode == BMM_CACHED ? METHOD_KERNEL : fastest;
 }
 
 /* Copies bytes @at to @end of a folio; returns how many are left. */
-static unsigned long copy_range(enum copy_by by, struct folio *dst,
+static unsigned long copy_range(enum copy_method method, struct folio *dst,
 				struct folio *src, size_t at, size_t end)
 {
-	unsigned long left = 0;
+	unsigned long remaining = 0;
 	size_t n;
 
-	for (; at < end && !left; at += n) {
+	for (; at < end && !remaining; at += n) {
 		cond_resched();
 		n = min(UNIT, end - at);
-		left = copy_lines(by, folio_address(dst) + at,
-				  folio_address(src) + at, n);
+		remaining = copy_lines(method, folio_address(dst) + at,
+				       folio_address(src) + at, n);
 	}
-	return left;
+	return remaining;
 }
 
-static unsigned long copy_folio(enum copy_by by, struct folio *dst,
+static unsigned long copy_folio(enum copy_method method, struct folio *dst,
 				struct folio *src, unsigned long addr_hint)
 {
 	size_t bytes = folio_size(dst);
 	size_t hint = PAGE_ALIGN_DOWN(addr_hint) & (bytes - 1);
 	size_t from = hint - min(hint, RADIUS * PAGE_SIZE);
 	size_t to = min(hint + (1 + RADIUS) * PAGE_SIZE, bytes);
-	u64 begun = ktime_get_mono_fast_ns(), ns;
-	unsigned long left;
+	u64 start = ktime_get_mono_fast_ns(), ns;
+	unsigned long remaining;
 
-	left = copy_range(by, dst, src, to, bytes);
-	if (!left)
-		left = copy_range(by, dst, src, 0, from);
-	if (!left)
-		left = copy_range(BY_KERNEL, dst, src, from, to);
-	ns = ktime_get_mono_fast_ns() - begun;
-	if (!left)
+	remaining = copy_range(method, dst, src, to, bytes);
+	if (!remaining)
+		remaining = copy_range(method, dst, src, 0, from);
+	if (!remaining)
+		remaining = copy_range(METHOD_KERNEL, dst, src, from, to);
+	ns = ktime_get_mono_fast_ns() - start;
+	if (!remaining)
 		bmm_path_served(&bmm_copy_path, bytes, ns);
-	trace_copy(dst, src, ns, !left);
-	return left;
+	trace_copy(dst, src, ns, !remaining);
+	return remaining;
 }
 
 /* Copies; returns a reason to fall back to the original, or -1. */
@@ -205,7 +206,7 @@ static int copy_serve(struct folio *dst, struct folio *src,
 		return FALLBACK_OFF;
 	if (1UL << folio_order(dst) < MIN_PAGES)
 		return FALLBACK_SMALL;
-	if (copy_folio(copy_by(mode), dst, src, addr_hint))
+	if (copy_folio(copy_choose_method(mode), dst, src, addr_hint))
 		return FALLBACK_POISON;
 	return -1;
 }
@@ -251,7 +252,7 @@ static int copy_prepare(void)
 struct bmm_path bmm_copy_path = {
 	BMM_PATH_NAMED(copy),
 	.prepare = copy_prepare,
-	.prepares = FRAGILE,
+	.prepare_symbol = FRAGILE,
 	.hooks = { { BMM_HOOK(copy) } },
 	.names[BMM_NS] = "ns",
 	.names[FALLBACK_OFF] = "fallback_off",

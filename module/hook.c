@@ -128,10 +128,10 @@ static int hook_confirm(struct bmm_hook *hook)
 
 	if (!err && !bmm_site_patched(hook->site))
 		err = -EIO;
-	if (err || !hook->try)
+	if (err || !hook->probe)
 		return err;
 	WRITE_ONCE(*hook->threshold, 0);
-	err = hook->try();
+	err = hook->probe();
 	/* switched off meanwhile, without the lock: nothing was tried */
 	if (err && READ_ONCE(*hook->threshold))
 		err = -ENODEV;
@@ -191,7 +191,7 @@ int bmm_hook_attach(struct bmm_hook *hook)
 
 	if (bmm_hook_attached(hook))
 		return 0;
-	if (hook->life == BMM_DETACHING) /* ftrace has its ops */
+	if (hook->state == BMM_DETACHING) /* ftrace has its ops */
 		return hook->err;
 	entry = bmm_function_entry(hook->symbol, hook->prototype);
 	err = IS_ERR_VALUE(entry) ? entry : hook_register(hook, entry);
@@ -199,7 +199,7 @@ int bmm_hook_attach(struct bmm_hook *hook)
 		WRITE_ONCE(hook->err, err);
 		return err;
 	}
-	WRITE_ONCE(hook->life, BMM_ATTACHED);
+	WRITE_ONCE(hook->state, BMM_ATTACHED);
 	err = hook_confirm(hook);
 	if (err)
 		bmm_hook_detach(hook, err);
@@ -213,10 +213,10 @@ int bmm_hook_attach(struct bmm_hook *hook)
  */
 void bmm_hook_detach(struct bmm_hook *hook, int err)
 {
-	if (hook->life != BMM_ATTACHED)
+	if (hook->state != BMM_ATTACHED)
 		return;
 	WRITE_ONCE(hook->err, err);
-	WRITE_ONCE(hook->life, BMM_DETACHING);
+	WRITE_ONCE(hook->state, BMM_DETACHING);
 	queue_work(system_dfl_wq, &hook->detach);
 }
 
@@ -231,7 +231,7 @@ static void hook_set_stuck(struct bmm_hook *hook)
 	if (!xchg(&logged, true))
 		pr_crit("%s cannot be unhooked, for ftrace has shut down: the module stays for good, calls go to the kernel's function while the path is off\n",
 			hook->symbol);
-	WRITE_ONCE(hook->life, BMM_STUCK);
+	WRITE_ONCE(hook->state, BMM_STUCK);
 }
 
 /*
@@ -265,17 +265,17 @@ void bmm_hook_unregister(struct bmm_hook *hook)
  */
 void bmm_hook_release(struct bmm_hook *hook)
 {
-	if (hook->life != BMM_DETACHING)
+	if (hook->state != BMM_DETACHING)
 		return;
 	hook_reset_ops(&hook->ops);
-	WRITE_ONCE(hook->life, BMM_DETACHED);
+	WRITE_ONCE(hook->state, BMM_DETACHED);
 	module_put(THIS_MODULE);
 }
 
 /* 0 while calls reach the hook, else a negative errno. */
-int bmm_hook_state(const struct bmm_hook *hook)
+int bmm_hook_status(const struct bmm_hook *hook)
 {
-	switch (READ_ONCE(hook->life)) {
+	switch (READ_ONCE(hook->state)) {
 	case BMM_DETACHED:
 		return READ_ONCE(hook->err);
 	case BMM_DETACHING:
@@ -313,7 +313,7 @@ static const struct {
 	{ -EOPNOTSUPP, "the kernel's configuration rules it out" },
 };
 
-/* A bmm_hook_state() in words. */
+/* A bmm_hook_status() in words. */
 const char *bmm_hook_strerror(int err)
 {
 	size_t i;
@@ -327,7 +327,7 @@ const char *bmm_hook_strerror(int err)
 /* The state of a hook in words. */
 const char *bmm_hook_text(const struct bmm_hook *hook)
 {
-	if (READ_ONCE(hook->life) == BMM_STUCK)
+	if (READ_ONCE(hook->state) == BMM_STUCK)
 		return "attached for good: ftrace has shut down";
-	return bmm_hook_strerror(bmm_hook_state(hook));
+	return bmm_hook_strerror(bmm_hook_status(hook));
 }

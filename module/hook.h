@@ -13,10 +13,10 @@ struct bmm_path;
 #define BMM_HOOK_PASS ULONG_MAX /* no request is this large */
 
 /*
- * The life of a hook. Unless detached, it holds a reference to the module:
+ * The state of a hook. Unless detached, it holds a reference to the module:
  * calls may be on their way into its text.
  */
-enum bmm_hook_life {
+enum bmm_hook_state {
 	BMM_DETACHED,
 	BMM_ATTACHED,
 	BMM_DETACHING, /* calls pass through; a work item detaches it */
@@ -35,17 +35,17 @@ enum bmm_hook_life {
  * @first_mode:   first mode of the path that uses the hook
  * @original:     key of the static call to the original body
  * @original_tramp: its trampoline, where the architecture has static calls
- * @try:          proves that calls reach the handler, which all do meanwhile, if
+ * @probe:        proves that calls reach the handler, which all do meanwhile, if
  *                the compiler may have inlined some; 0 or a negative errno; NULL:
  *                not needed
- * @path:         of which it is one
+ * @path:         to which it belongs
  * @detach:       takes it off its function, and waits for its last calls
  * @ops:          the ftrace registration
  * @site:         the address that ftrace patches
- * @life:         enum bmm_hook_life
+ * @state:        enum bmm_hook_state
  * @err:          why it is detached or detaching: the negative errno of the
  *                last attempt (-ENODEV: none since it was switched off)
- * @at_fault:     the symbol, option or member of a struct that @err is about
+ * @err_subject:  the symbol, option or member of a struct that @err is about
  */
 struct bmm_hook {
 	const char *symbol;
@@ -56,14 +56,14 @@ struct bmm_hook {
 	int first_mode;
 	struct static_call_key *original;
 	void *original_tramp;
-	int (*try)(void);
+	int (*probe)(void);
 	struct bmm_path *path;
 	struct work_struct detach;
 	struct ftrace_ops ops;
 	unsigned long site;
-	int life;
+	int state;
 	int err;
-	const char *at_fault;
+	const char *err_subject;
 };
 
 /* The members of a struct bmm_hook that follow from its name in paths.def. */
@@ -76,16 +76,16 @@ struct bmm_hook {
 
 static inline bool bmm_hook_attached(const struct bmm_hook *hook)
 {
-	int life = READ_ONCE(hook->life);
+	int state = READ_ONCE(hook->state);
 
-	return life == BMM_ATTACHED || life == BMM_STUCK;
+	return state == BMM_ATTACHED || state == BMM_STUCK;
 }
 
 int bmm_hook_attach(struct bmm_hook *hook);
 void bmm_hook_detach(struct bmm_hook *hook, int err);
 void bmm_hook_unregister(struct bmm_hook *hook);
 void bmm_hook_release(struct bmm_hook *hook);
-int bmm_hook_state(const struct bmm_hook *hook);
+int bmm_hook_status(const struct bmm_hook *hook);
 const char *bmm_hook_strerror(int err);
 const char *bmm_hook_text(const struct bmm_hook *hook);
 

@@ -71,29 +71,29 @@ bool bmm_walk_whole(struct zone *zone, unsigned long start, unsigned long end)
  * One line for a walk of a millisecond or a change of a GiB: the blocks of
  * virtio-mem and of small machines are many.
  */
-static void hotplug_log(struct zone *zone, const struct bmm_walk_change *now,
+static void hotplug_log(struct zone *zone, const struct bmm_walk_change *change,
 			u64 ns, int reason)
 {
-	unsigned long nr_pages = now->end - now->start;
+	unsigned long nr_pages = change->end - change->start;
 
 	if (ns < NSEC_PER_MSEC && nr_pages < (1UL << 30) / PAGE_SIZE)
 		return;
 	pr_info_ratelimited(
 		"hotplug: %lu PFNs from 0x%lx changed, node %d %s: %llu.%03llu ms, %s\n",
-		nr_pages, now->start, zone_to_nid(zone), zone->name,
+		nr_pages, change->start, zone_to_nid(zone), zone->name,
 		ns / NSEC_PER_MSEC, ns / NSEC_PER_USEC % 1000,
 		reason < 0 ? "served without a walk" : "the kernel walked");
 }
 
 /* Returns a reason why the kernel has to walk, or -1. */
 static int hotplug_serve(struct zone *zone, const struct bmm_walk *walk,
-			 const struct bmm_walk_change *now)
+			 const struct bmm_walk_change *change)
 {
 	enum bmm_walk_answer answer;
 
 	if (READ_ONCE(bmm_hotplug_path.mode) == BMM_OFF)
 		return FALLBACK_OFF;
-	answer = bmm_walk_shortcut(walk, now);
+	answer = bmm_walk_shortcut(walk, change);
 	if (answer == BMM_WALK_UNKNOWN)
 		return FALLBACK_WALK;
 	if (answer == BMM_WALK_YES && !bmm_fault("wrong"))
@@ -110,14 +110,14 @@ void bmm_hotplug_handler(struct zone *zone)
 		.end = zone_end_pfn(zone),
 		.pageblock = pageblock_nr_pages,
 	};
-	struct bmm_walk_change now = {};
+	struct bmm_walk_change change = {};
 	u64 ns = ktime_get_mono_fast_ns();
 	int reason;
 
 	bmm_path_enter(&bmm_hotplug_path);
 	if (READ_ONCE(hotplug_task) == current && hotplug_zone == zone)
-		now = hotplug_change;
-	reason = hotplug_serve(zone, &walk, &now);
+		change = hotplug_change;
+	reason = hotplug_serve(zone, &walk, &change);
 	if (reason >= 0)
 		static_call(bmm_hotplug_original)(zone);
 	ns = ktime_get_mono_fast_ns() - ns;
@@ -125,10 +125,10 @@ void bmm_hotplug_handler(struct zone *zone)
 		bmm_path_count(&bmm_hotplug_path, reason, 1);
 	else
 		bmm_path_served(&bmm_hotplug_path, 0, ns);
-	trace_hotplug(&now, &walk, ns,
+	trace_hotplug(&change, &walk, ns,
 		      reason < 0 ? "served" :
 				   bmm_path_reason(&bmm_hotplug_path, reason));
-	hotplug_log(zone, &now, ns, reason);
+	hotplug_log(zone, &change, ns, reason);
 	bmm_path_leave(&bmm_hotplug_path);
 }
 

@@ -6,9 +6,9 @@
 
 #include "../core/bmm.h"
 #include "control.h"
-#include "prezero_known.h"
+#include "prezero_bitmap.h"
 #include "select.h"
-#include "zero.h"
+#include "clear_common.h"
 
 /* Each path's modes and its parameter, the mode at load. */
 #define BMM_PATH(path, load, ...)                                           \
@@ -21,7 +21,7 @@
 #include "paths.def"
 
 #define BMM_PATH(path, ...) &path##_at_load,
-static char *const *const asked[] = {
+static char *const *const modes_at_load[BMM_PATHS] = {
 #include "paths.def"
 };
 
@@ -34,7 +34,7 @@ static void bulkmm_leave(void)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(asked); i++)
+	for (i = 0; i < BMM_PATHS; i++)
 		bmm_control_remove(bmm_paths[i]);
 	bmm_control_exit();
 	while (i--)
@@ -47,7 +47,7 @@ static int __init bulkmm_add(void)
 	int err = bmm_control_init() ?: bmm_known_init();
 	size_t i;
 
-	for (i = 0; !err && i < ARRAY_SIZE(asked); i++) {
+	for (i = 0; !err && i < BMM_PATHS; i++) {
 		err = bmm_path_init(bmm_paths[i]);
 		if (!err)
 			err = bmm_control_add(bmm_paths[i]);
@@ -59,8 +59,8 @@ static int __init bulkmm_parse(int modes[])
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(asked); i++) {
-		modes[i] = bmm_parse_mode(bmm_paths[i], *asked[i]);
+	for (i = 0; i < BMM_PATHS; i++) {
+		modes[i] = bmm_parse_mode(bmm_paths[i], *modes_at_load[i]);
 		if (modes[i] < 0)
 			return modes[i];
 	}
@@ -69,7 +69,7 @@ static int __init bulkmm_parse(int modes[])
 
 static int __init bulkmm_init(void)
 {
-	int modes[ARRAY_SIZE(asked)];
+	int modes[BMM_PATHS];
 	int err;
 
 	err = bulkmm_parse(modes);

@@ -66,13 +66,13 @@ static bool memmap_early(unsigned long pfn)
  * tails beyond the reserved ones share pages and are not written; an early
  * section keeps its full boot memmap (see section_activate()).
  */
-static unsigned long memmap_unit_records(const struct bringup *b,
+static unsigned long memmap_unit_records(const struct memmap_request *req,
 					 unsigned long pfn)
 {
-	struct vmem_altmap *altmap = pgmap_altmap(b->pgmap);
+	struct vmem_altmap *altmap = pgmap_altmap(req->pgmap);
 
-	if (memmap_early(pfn) || !vmemmap_can_optimize(altmap, b->pgmap))
-		return 1UL << b->order;
+	if (memmap_early(pfn) || !vmemmap_can_optimize(altmap, req->pgmap))
+		return 1UL << req->order;
 	return VMEMMAP_RESERVE_NR * (PAGE_SIZE / sizeof(struct page));
 }
 
@@ -80,15 +80,15 @@ static unsigned long memmap_unit_records(const struct bringup *b,
  * One geometry serves only if all sections agree on how many struct pages a
  * unit has; they do where the vmemmap is not optimised.
  */
-static bool memmap_sections_agree(const struct bringup *b)
+static bool memmap_sections_agree(const struct memmap_request *req)
 {
 	unsigned long pfn;
 
-	if (!vmemmap_can_optimize(pgmap_altmap(b->pgmap), b->pgmap))
+	if (!vmemmap_can_optimize(pgmap_altmap(req->pgmap), req->pgmap))
 		return true;
-	for (pfn = ALIGN(b->pfn + 1, PAGES_PER_SECTION); pfn < b->end;
+	for (pfn = ALIGN(req->pfn + 1, PAGES_PER_SECTION); pfn < req->end;
 	     pfn += PAGES_PER_SECTION)
-		if (memmap_early(pfn) != memmap_early(b->pfn))
+		if (memmap_early(pfn) != memmap_early(req->pfn))
 			return false;
 	return true;
 }
@@ -99,71 +99,71 @@ static bool memmap_sections_agree(const struct bringup *b)
  * one is one less to stamp. The last unit proves what lies between; with an
  * altmap the original starts where that says, and cannot build it alone.
  */
-static void memmap_divide(struct bringup *b)
+static void memmap_divide(struct memmap_request *req)
 {
-	b->last = !pgmap_altmap(b->pgmap);
-	b->learn = BMM_LEARN_UNITS;
-	if (!b->order)
-		b->learn = pageblock_nr_pages;
-	else if (1UL << b->order >= PAGES_PER_SECTION)
-		b->learn = 2;
+	req->last_units = !pgmap_altmap(req->pgmap);
+	req->learned_units = BMM_LEARN_UNITS;
+	if (!req->order)
+		req->learned_units = pageblock_nr_pages;
+	else if (1UL << req->order >= PAGES_PER_SECTION)
+		req->learned_units = 2;
 }
 
 /* Returns a reason to fall back to the original, or -1. */
-static int memmap_survey(struct bringup *b, unsigned long nr_pages)
+static int memmap_survey(struct memmap_request *req, unsigned long nr_pages)
 {
 	struct vmem_altmap *altmap;
 
-	if (!b->pgmap || !nr_pages || zone_idx(b->zone) != ZONE_DEVICE)
+	if (!req->pgmap || !nr_pages || zone_idx(req->zone) != ZONE_DEVICE)
 		return FALLBACK_INVALID;
 
-	altmap = pgmap_altmap(b->pgmap);
-	b->pfn = altmap ? altmap->base_pfn + vmem_altmap_offset(altmap) :
-			  b->start_pfn;
-	if (b->end <= b->pfn)
+	altmap = pgmap_altmap(req->pgmap);
+	req->pfn = altmap ? altmap->base_pfn + vmem_altmap_offset(altmap) :
+			    req->start_pfn;
+	if (req->end <= req->pfn)
 		return FALLBACK_INVALID;
-	b->order = b->pgmap->vmemmap_shift;
-	b->units = (b->end - b->pfn) >> b->order;
-	b->geometry.record = sizeof(struct page);
-	b->geometry.records = memmap_unit_records(b, b->pfn);
-	b->geometry.stride = sizeof(struct page) << b->order;
-	memmap_divide(b);
-	if (b->end - b->pfn < READ_ONCE(memmap_min_pages) ||
-	    b->units < MEMMAP_WORTH * (b->learn + b->last))
+	req->order = req->pgmap->vmemmap_shift;
+	req->units = (req->end - req->pfn) >> req->order;
+	req->geometry.record = sizeof(struct page);
+	req->geometry.records = memmap_unit_records(req, req->pfn);
+	req->geometry.stride = sizeof(struct page) << req->order;
+	memmap_divide(req);
+	if (req->end - req->pfn < READ_ONCE(memmap_min_pages) ||
+	    req->units < MEMMAP_WORTH * (req->learned_units + req->last_units))
 		return FALLBACK_SMALL;
-	if (((b->end - b->pfn) & ((1UL << b->order) - 1)) ||
-	    !memmap_sections_agree(b))
+	if (((req->end - req->pfn) & ((1UL << req->order) - 1)) ||
+	    !memmap_sections_agree(req))
 		return FALLBACK_LAYOUT;
 	return -1;
 }
 
 /* Runs the kernel's own function from the start of the range up to @end. */
-static void memmap_original(const struct bringup *b, unsigned long end)
+static void memmap_original(const struct memmap_request *req, unsigned long end)
 {
-	static_call(bmm_memmap_original)(b->zone, b->start_pfn,
-					 end - b->start_pfn, b->pgmap);
+	static_call(bmm_memmap_original)(req->zone, req->start_pfn,
+					 end - req->start_pfn, req->pgmap);
 }
 
-static void memmap_original_last(const struct bringup *b)
+static void memmap_original_last(const struct memmap_request *req)
 {
-	unsigned long nr = b->last << b->order;
+	unsigned long nr = req->last_units << req->order;
 
 	if (nr)
-		static_call(bmm_memmap_original)(b->zone, b->end - nr, nr,
-						 b->pgmap);
+		static_call(bmm_memmap_original)(req->zone, req->end - nr, nr,
+						 req->pgmap);
 }
 
-static unsigned long memmap_learned_end(const struct bringup *b)
+static unsigned long memmap_learned_end(const struct memmap_request *req)
 {
-	return b->pfn + (b->learn << b->order);
+	return req->pfn + (req->learned_units << req->order);
 }
 
 /* Reads struct pages, in the kernel's function: they are drained. */
-static void memmap_set_pageblocks(const struct bringup *b)
+static void memmap_set_pageblocks(const struct memmap_request *req)
 {
-	unsigned long pfn = pageblock_align(memmap_learned_end(b));
+	unsigned long pfn = pageblock_align(memmap_learned_end(req));
 
-	for (; pfn < b->end; pfn += pageblock_nr_pages) {
+	for (; pfn < req->end; pfn += pageblock_nr_pages) {
 		static_call(bmm_pageblock)(
 			bmm_pageblock_args(pfn_to_page(pfn), MIGRATE_MOVABLE));
 		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
@@ -172,50 +172,52 @@ static void memmap_set_pageblocks(const struct bringup *b)
 }
 
 /* A test build corrupts what was learned, so that verification must fail. */
-static void memmap_corrupt(const struct bringup *b)
+static void memmap_corrupt(const struct memmap_request *req)
 {
 	if (bmm_fault("unverified"))
-		((u8 *)pfn_to_page(memmap_learned_end(b) - 1))[8] ^= 0x10;
+		((u8 *)pfn_to_page(memmap_learned_end(req) - 1))[8] ^= 0x10;
 }
 
 /* Learns the layout from what the original built, and verifies all of that. */
-static int memmap_learn(const struct bringup *b, struct bmm_layout *layout)
+static int memmap_learn(const struct memmap_request *req,
+			struct bmm_layout *layout)
 {
-	void *first = memmap_first_page(b);
+	void *first = memmap_first_page(req);
 	int err;
 
-	err = bmm_learn(layout, first, &b->geometry, b->learn);
-	if (!err && b->last)
-		err = bmm_layout_verify(layout, first, b->units - 1);
+	err = bmm_learn(layout, first, &req->geometry, req->learned_units);
+	if (!err && req->last_units)
+		err = bmm_layout_verify(layout, first, req->units - 1);
 	return err;
 }
 
 /* The PFN of a record, counted as bmm_learn() counts. */
-static unsigned long memmap_record_pfn(const struct bringup *b, size_t record)
+static unsigned long memmap_record_pfn(const struct memmap_request *req,
+				       size_t record)
 {
-	return b->pfn + (record / b->geometry.records << b->order) +
-	       record % b->geometry.records;
+	return req->pfn + (record / req->geometry.records << req->order) +
+	       record % req->geometry.records;
 }
 
 /*
  * Has the original build all of it again, and compares. If that differs it is
  * the original's turn once more, as for any request that falls back.
  */
-static int memmap_verify(struct bringup *b)
+static int memmap_verify(struct memmap_request *req)
 {
-	u64 *sums = bmm_memmap_sums(b);
+	u64 *sums = bmm_memmap_sums(req);
 	bool differs;
 
 	if (!sums)
 		return FALLBACK_NOMEM;
-	memmap_original(b, b->end);
-	differs = bmm_memmap_differs(b, sums);
+	memmap_original(req, req->end);
+	differs = bmm_memmap_differs(req, sums);
 	kvfree(sums);
 	return differs ? FALLBACK_MISMATCH : -1;
 }
 
 /* Serves the whole request, or nothing, and returns the reason. */
-static int memmap_range(struct bringup *b)
+static int memmap_range(struct memmap_request *req)
 {
 	struct bmm_layout *layout __free(kfree) = NULL;
 
@@ -224,16 +226,16 @@ static int memmap_range(struct bringup *b)
 	if (!layout)
 		return FALLBACK_NOMEM;
 
-	memmap_original_last(b);
-	memmap_original(b, memmap_learned_end(b));
-	memmap_corrupt(b);
-	if (memmap_learn(b, layout)) {
-		b->wrong = memmap_record_pfn(b, layout->differs);
+	memmap_original_last(req);
+	memmap_original(req, memmap_learned_end(req));
+	memmap_corrupt(req);
+	if (memmap_learn(req, layout)) {
+		req->wrong_pfn = memmap_record_pfn(req, layout->differs);
 		return FALLBACK_UNVERIFIED;
 	}
-	b->backend = bmm_memmap_stamp(b, layout);
-	memmap_set_pageblocks(b);
-	return bmm_memmap_verify_due(b) ? memmap_verify(b) : -1;
+	req->backend = bmm_memmap_stamp(req, layout);
+	memmap_set_pageblocks(req);
+	return bmm_memmap_verify_due(req) ? memmap_verify(req) : -1;
 }
 
 static bool memmap_refs_traced(void)
@@ -242,19 +244,19 @@ static bool memmap_refs_traced(void)
 	       bmm_fault("tracepoint");
 }
 
-static int memmap_serve(struct bringup *b, unsigned long nr_pages)
+static int memmap_serve(struct memmap_request *req, unsigned long nr_pages)
 {
 	int reason;
 
 	if (READ_ONCE(bmm_memmap_path.mode) == BMM_OFF)
 		return FALLBACK_OFF;
-	reason = memmap_survey(b, nr_pages);
+	reason = memmap_survey(req, nr_pages);
 	if (reason < 0 && memmap_refs_traced())
 		reason = FALLBACK_TRACEPOINT;
-	if (reason < 0 && bmm_memmap_mistrusted())
+	if (reason < 0 && bmm_memmap_verify_failed())
 		reason = FALLBACK_MISMATCH;
 	if (reason < 0)
-		reason = memmap_range(b);
+		reason = memmap_range(req);
 	return reason;
 }
 
@@ -270,72 +272,74 @@ static const char *const reasons[] = {
 		"verification failed, nothing is served until memmap/verify is written",
 };
 
-static const char *memmap_log_level(const struct bringup *b, int reason)
+static const char *memmap_log_level(const struct memmap_request *req, int reason)
 {
 	if (reason < 0)
 		return KERN_INFO;
-	if (!b->wrong)
+	if (!req->wrong_pfn)
 		return KERN_NOTICE;
 	return reason == FALLBACK_MISMATCH ? KERN_ERR : KERN_WARNING;
 }
 
 /* One line for each device, unless it is too small ever to be served. */
-static void memmap_log(const struct bringup *b, int reason, u64 bytes, u64 ns)
+static void memmap_log(const struct memmap_request *req, int reason, u64 bytes,
+		       u64 ns)
 {
 	u64 tenths = div64_u64(10 * bytes, max(ns, 1ULL));
 	char where[32] = "";
 
-	if (b->end - b->start_pfn < READ_ONCE(memmap_min_pages))
+	if (req->end - req->start_pfn < READ_ONCE(memmap_min_pages))
 		return;
-	if (b->wrong)
-		scnprintf(where, sizeof(where), " (PFN 0x%lx)", b->wrong);
+	if (req->wrong_pfn)
+		scnprintf(where, sizeof(where), " (PFN 0x%lx)", req->wrong_pfn);
 	printk("%s" pr_fmt(
 		       "memmap: PFNs 0x%lx-0x%lx, order %u: %llu.%03llu ms, %llu.%llu GB/s, %s%s%s%s\n"),
-	       memmap_log_level(b, reason), b->pfn, b->end - 1, b->order,
+	       memmap_log_level(req, reason), req->pfn, req->end - 1, req->order,
 	       ns / NSEC_PER_MSEC, ns / NSEC_PER_USEC % 1000, tenths / 10,
 	       tenths % 10, reason < 0 ? "served by " : "original used: ",
-	       reason < 0 ? b->backend->name : reasons[reason], where,
-	       b->verified ? ", verified" : "");
+	       reason < 0 ? req->backend->name : reasons[reason], where,
+	       req->verified ? ", verified" : "");
 }
 
 /* Counts, traces and logs a request that took @ns. */
-static void memmap_record(const struct bringup *b, int reason, u64 ns)
+static void memmap_record(const struct memmap_request *req, int reason, u64 ns)
 {
-	u64 stamped = 0, bytes = bmm_memmap_bytes(b, b->units);
+	u64 stamped = 0, bytes = bmm_memmap_bytes(req, req->units);
 
 	if (reason < 0) {
-		stamped = bmm_memmap_bytes(b, b->units - b->learn - b->last);
+		stamped = bmm_memmap_bytes(req, req->units - req->learned_units -
+							req->last_units);
 		bmm_path_served(&bmm_memmap_path, stamped, ns);
 	} else {
 		bmm_path_count(&bmm_memmap_path, reason, 1);
 	}
-	trace_memmap(b, stamped, ns,
-		     reason >= 0 ? bmm_path_reason(&bmm_memmap_path, reason) :
-		     b->verified ? "verified" :
-				   "served");
-	memmap_log(b, reason, bytes, ns);
+	trace_memmap(req, stamped, ns,
+		     reason >= 0   ? bmm_path_reason(&bmm_memmap_path, reason) :
+		     req->verified ? "verified" :
+				     "served");
+	memmap_log(req, reason, bytes, ns);
 }
 
 /* Entered from the trampoline in place of memmap_init_zone_device(). */
 void bmm_memmap_handler(struct zone *zone, unsigned long start_pfn,
 			unsigned long nr_pages, struct dev_pagemap *pgmap)
 {
-	struct bringup b = {
+	struct memmap_request req = {
 		.zone = zone,
 		.pgmap = pgmap,
 		.start_pfn = start_pfn,
 		.pfn = start_pfn,
 		.end = start_pfn + nr_pages,
 	};
-	u64 begun = ktime_get_ns();
+	u64 start = ktime_get_ns();
 	int reason;
 
 	bmm_path_enter(&bmm_memmap_path);
-	reason = memmap_serve(&b, nr_pages);
+	reason = memmap_serve(&req, nr_pages);
 	if (reason >= 0)
 		static_call(bmm_memmap_original)(zone, start_pfn, nr_pages,
 						 pgmap);
-	memmap_record(&b, reason, ktime_get_ns() - begun);
+	memmap_record(&req, reason, ktime_get_ns() - start);
 	bmm_path_leave(&bmm_memmap_path);
 }
 

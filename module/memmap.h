@@ -14,20 +14,20 @@
 #include "control.h"
 
 /*
- * struct bringup - one request, as the original would see it
+ * struct memmap_request - one request, as the original would see it
  * @zone, @start_pfn, @pgmap: its arguments
  * @pfn:   first PFN with a struct page to build (after an altmap, if any)
  * @end:   one past the last
  * @order: compound order; a unit is 1 << order PFNs
  * @units: units in the range
- * @learn: units at its start that the original builds
- * @last:  units at its end that the original builds
+ * @learned_units: units at its start that the original builds
+ * @last_units: units at its end that the original builds
  * @geometry: how the units lie in the memmap
  * @backend: that stamped it
  * @verified: the kernel's function wrote the same
- * @wrong: PFN of struct pages that are not as predicted, or not as stamped
+ * @wrong_pfn: PFN of struct pages that are not as predicted, or not as stamped
  */
-struct bringup {
+struct memmap_request {
 	struct zone *zone;
 	struct dev_pagemap *pgmap;
 	unsigned long start_pfn;
@@ -35,12 +35,12 @@ struct bringup {
 	unsigned long end;
 	unsigned int order;
 	unsigned long units;
-	unsigned long learn;
-	unsigned long last;
+	unsigned long learned_units;
+	unsigned long last_units;
 	struct bmm_geometry geometry;
 	const struct bmm_backend *backend;
 	bool verified;
-	unsigned long wrong;
+	unsigned long wrong_pfn;
 };
 
 enum {
@@ -48,20 +48,20 @@ enum {
 	BMM_MEMMAP_VERIFIED,	     /* requests */
 };
 
-static inline void *memmap_first_page(const struct bringup *b)
+static inline void *memmap_first_page(const struct memmap_request *req)
 {
-	return pfn_to_page(b->pfn);
+	return pfn_to_page(req->pfn);
 }
 
 extern struct bmm_tunable bmm_memmap_workers_file;
 extern struct kobj_attribute bmm_memmap_verify_file;
 
-u64 bmm_memmap_bytes(const struct bringup *b, unsigned long units);
-const struct bmm_backend *bmm_memmap_stamp(const struct bringup *b,
+u64 bmm_memmap_bytes(const struct memmap_request *req, unsigned long units);
+const struct bmm_backend *bmm_memmap_stamp(const struct memmap_request *req,
 					   struct bmm_layout *layout);
-bool bmm_memmap_mistrusted(void);
-bool bmm_memmap_verify_due(const struct bringup *b);
-u64 *bmm_memmap_sums(const struct bringup *b);
-bool bmm_memmap_differs(struct bringup *b, const u64 *sums);
+bool bmm_memmap_verify_failed(void);
+bool bmm_memmap_verify_due(const struct memmap_request *req);
+u64 *bmm_memmap_sums(const struct memmap_request *req);
+bool bmm_memmap_differs(struct memmap_request *req, const u64 *sums);
 
 #endif

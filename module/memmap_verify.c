@@ -41,35 +41,36 @@ static const char *const modes[] = { "off", "once", "always", NULL };
 static int memmap_verify;
 
 /* A request differed: the path serves none until memmap/verify is written. */
-static bool mistrusted;
+static bool verify_failed;
 
 #define KINDS 1024 /* for orders up to 31 */
 
 /* What "once" has verified. */
-static DECLARE_BITMAP(verified, KINDS);
+static DECLARE_BITMAP(verified_kinds, KINDS);
 
 /* Device type and layout: what decides which words the kernel writes. */
-static unsigned long memmap_kind(const struct bringup *b)
+static unsigned long memmap_kind(const struct memmap_request *req)
 {
-	unsigned long altmap = !!pgmap_altmap(b->pgmap);
-	unsigned long whole = b->geometry.records == 1UL << b->order;
+	unsigned long altmap = !!pgmap_altmap(req->pgmap);
+	unsigned long is_whole = req->geometry.records == 1UL << req->order;
 
 	BUILD_BUG_ON(MEMORY_DEVICE_PCI_P2PDMA >= 8);
-	return ((b->order * 8UL + b->pgmap->type) * 4 + 2 * altmap + whole) %
+	return ((req->order * 8UL + req->pgmap->type) * 4 + 2 * altmap +
+		is_whole) %
 	       KINDS;
 }
 
-bool bmm_memmap_mistrusted(void)
+bool bmm_memmap_verify_failed(void)
 {
-	return READ_ONCE(mistrusted);
+	return READ_ONCE(verify_failed);
 }
 
-bool bmm_memmap_verify_due(const struct bringup *b)
+bool bmm_memmap_verify_due(const struct memmap_request *req)
 {
 	int mode = READ_ONCE(memmap_verify);
 
 	if (mode == VERIFY_ONCE)
-		return !test_bit(memmap_kind(b), verified);
+		return !test_bit(memmap_kind(req), verified_kinds);
 	return mode == VERIFY_ALWAYS;
 }
 
@@ -79,31 +80,32 @@ bool bmm_memmap_verify_due(const struct bringup *b)
  */
 static u64 memmap_checksum(const u64 *word, size_t n)
 {
-	u64 a = n, b = 1, c = 2, d = 3;
+	u64 a = n, req = 1, c = 2, d = 3;
 
 	for (; n >= 4; n -= 4, word += 4) {
 		a = rol64((a ^ word[0]) * GOLDEN_RATIO_64, 29);
-		b = rol64((b ^ word[1]) * GOLDEN_RATIO_64, 29);
+		req = rol64((req ^ word[1]) * GOLDEN_RATIO_64, 29);
 		c = rol64((c ^ word[2]) * GOLDEN_RATIO_64, 29);
 		d = rol64((d ^ word[3]) * GOLDEN_RATIO_64, 29);
 	}
 	for (; n; n--, word++)
 		a = rol64((a ^ *word) * GOLDEN_RATIO_64, 29);
-	a = rol64((a ^ b) * GOLDEN_RATIO_64, 29);
+	a = rol64((a ^ req) * GOLDEN_RATIO_64, 29);
 	a = rol64((a ^ c) * GOLDEN_RATIO_64, 29);
 	return (a ^ d) * GOLDEN_RATIO_64;
 }
 
-static unsigned long memmap_groups(const struct bringup *b)
+static unsigned long memmap_groups(const struct memmap_request *req)
 {
-	return DIV_ROUND_UP(b->end - b->pfn, GROUP);
+	return DIV_ROUND_UP(req->end - req->pfn, GROUP);
 }
 
 /* Without an altmap, tails of a compound page may share memory: read again. */
-static u64 memmap_sum(const struct bringup *b, unsigned long group)
+static u64 memmap_group_sum(const struct memmap_request *req,
+			    unsigned long group)
 {
-	unsigned long pfn = b->pfn + group * GROUP;
-	size_t pages = min(b->end - pfn, (unsigned long)GROUP);
+	unsigned long pfn = req->pfn + group * GROUP;
+	size_t pages = min(req->end - pfn, (unsigned long)GROUP);
 
 	if (!(group % (PAGES_PER_SECTION / GROUP)))
 		cond_resched();
@@ -115,37 +117,37 @@ static u64 memmap_sum(const struct bringup *b, unsigned long group)
  * Checksums of all struct pages of a request, stamped and drained: for
  * bmm_memmap_differs() and kvfree(); NULL: no memory.
  */
-u64 *bmm_memmap_sums(const struct bringup *b)
+u64 *bmm_memmap_sums(const struct memmap_request *req)
 {
-	unsigned long group, nr = memmap_groups(b);
+	unsigned long group, nr = memmap_groups(req);
 	u64 *sums = NULL;
 
 	if (!bmm_fault("nomem-verify"))
 		sums = kvmalloc_array(nr, sizeof(*sums),
 				      GFP_KERNEL | __GFP_NOWARN);
 	for (group = 0; sums && group < nr; group++)
-		sums[group] = memmap_sum(b, group);
+		sums[group] = memmap_group_sum(req, group);
 	return sums;
 }
 
 /*
  * Whether the kernel's function, which has run, wrote something else than was
- * stamped: then @b->wrong says where, and the path is not trusted any more.
+ * stamped: then @req->wrong says where, and the path is not trusted any more.
  */
-bool bmm_memmap_differs(struct bringup *b, const u64 *sums)
+bool bmm_memmap_differs(struct memmap_request *req, const u64 *sums)
 {
 	unsigned long group;
 
-	for (group = 0; group < memmap_groups(b); group++) {
-		if (memmap_sum(b, group) == sums[group])
+	for (group = 0; group < memmap_groups(req); group++) {
+		if (memmap_group_sum(req, group) == sums[group])
 			continue;
-		b->wrong = b->pfn + group * GROUP;
-		WRITE_ONCE(mistrusted, true);
+		req->wrong_pfn = req->pfn + group * GROUP;
+		WRITE_ONCE(verify_failed, true);
 		return true;
 	}
-	b->verified = true;
+	req->verified = true;
 	bmm_path_count(&bmm_memmap_path, BMM_MEMMAP_VERIFIED, 1);
-	set_bit(memmap_kind(b), verified);
+	set_bit(memmap_kind(req), verified_kinds);
 	return false;
 }
 
@@ -156,9 +158,9 @@ static int memmap_set_verify(const char *text, const struct kernel_param *param)
 
 	if (mode < 0)
 		return mode;
-	bitmap_zero(verified, KINDS);
+	bitmap_zero(verified_kinds, KINDS);
 	WRITE_ONCE(memmap_verify, mode);
-	WRITE_ONCE(mistrusted, false);
+	WRITE_ONCE(verify_failed, false);
 	return 0;
 }
 

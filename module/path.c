@@ -15,51 +15,10 @@
 #include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/rcupdate.h>
-#include <linux/wait.h>
 
 #include "compat/compat.h"
 #include "faults.h"
-#include "path.h"
-
-#define BMM_PATH_CALL(path, name, ...) \
-	DEFINE_STATIC_CALL_NULL(bmm_##name, *(bmm_##name##_fn *)NULL);
-#include "paths.def"
-
-/* Functions that paths call. */
-static const struct {
-	const char *path, *symbol, *prototype;
-	struct static_call_key *key;
-	void *tramp;
-} calls[] = {
-#define BMM_PATH_CALL(path, name, ...)                        \
-	{ #path, bmm_##name##_symbol, bmm_##name##_prototype, \
-	  &STATIC_CALL_KEY(bmm_##name), STATIC_CALL_TRAMP_ADDR(bmm_##name) },
-#include "paths.def"
-};
-
-/* Options that rule a path out, as they are set in this kernel or not. */
-static const struct {
-	const char *path, *option;
-	bool out;
-} options[] = {
-#define BMM_PATH_WITHOUT(path, option) \
-	{ #path, "CONFIG_" #option, IS_BUILTIN(CONFIG_##option) },
-#define BMM_PATH_WITH(path, option) \
-	{ #path, "CONFIG_" #option, !IS_BUILTIN(CONFIG_##option) },
-#include "paths.def"
-};
-
-/* How long a task that switches a path waits for the last calls. */
-#define PATIENCE_S 30
-
-/*
- * Serialises attaching, and deciding to detach, for all paths. Never held while
- * a hook is detached; attaching waits for others who change ftrace.
- */
-static DEFINE_MUTEX(control_lock);
-static DECLARE_WAIT_QUEUE_HEAD(settled);
+#include "path_internal.h"
 
 /*
  * For a machine that does not come up with the module: whatever the other
@@ -75,22 +34,18 @@ MODULE_PARM_DESC(
 static bool started;
 
 /* One that is not initialised yet, or has gone, is off and has no hook. */
-struct bmm_path *const bmm_paths[] = {
+struct bmm_path *const bmm_paths[BMM_PATHS] = {
 #define BMM_PATH(path, ...) &bmm_##path##_path,
 #include "paths.def"
 };
 
-#define for_each_path(path)                          \
-	for (struct bmm_path *const *at = bmm_paths; \
-	     at < bmm_paths + ARRAY_SIZE(bmm_paths) && ((path) = *at); at++)
-
 /* Whether another path that is on needs the hooks of this one. */
-static bool path_lent(const struct bmm_path *path)
+static bool path_is_needed(const struct bmm_path *path)
 {
 	const struct bmm_path *other;
 
-	for_each_path(other)
-		if (other->with == path && READ_ONCE(other->mode))
+	bmm_for_each_path(other)
+		if (other->needs_hooks_of == path && READ_ONCE(other->mode))
 			return true;
 	return false;
 }
@@ -98,200 +53,56 @@ static bool path_lent(const struct bmm_path *path)
 static void path_set_thresholds(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
-	bool lent = path_lent(path), on;
+	bool needed = path_is_needed(path), enabled;
 	int mode = READ_ONCE(path->mode);
 
 	bmm_for_each_hook(hook, path) {
-		on = lent || (mode && mode >= hook->first_mode);
-		WRITE_ONCE(*hook->threshold, on ? hook->on_from : BMM_HOOK_PASS);
+		enabled = needed || (mode && mode >= hook->first_mode);
+		WRITE_ONCE(*hook->threshold,
+			   enabled ? hook->on_from : BMM_HOOK_PASS);
 	}
-	if (path->with)
-		path_set_thresholds(path->with);
-}
-
-static bool path_any(const struct bmm_path *path, enum bmm_hook_life life)
-{
-	const struct bmm_hook *hook;
-
-	bmm_for_each_hook(hook, path) {
-		if (READ_ONCE(hook->life) == life)
-			return true;
-	}
-	return false;
-}
-
-static void path_wait_empty(struct bmm_path *path)
-{
-	while (bmm_path_sum(path, BMM_INFLIGHT))
-		msleep(1);
-}
-
-/*
- * Detaches a hook, behind the task that switched the path off. When ftrace has
- * released it (bmm_hook_unregister()), a task may still be (1) in the handler,
- * counted, or (2) between the last instruction that counts it and its return,
- * or in a handler that does not count as it cannot sleep; or that is (3) an
- * interrupt of an idle CPU, which RCU tasks does not wait for. The three waits
- * cover these in order.
- */
-static void path_detach_work(struct work_struct *work)
-{
-	struct bmm_hook *hook = container_of(work, struct bmm_hook, detach);
-	struct bmm_path *path = hook->path;
-
-	WRITE_ONCE(path->waits_for, "ftrace");
-	bmm_hook_unregister(hook);
-	WRITE_ONCE(path->waits_for, "calls that are inside");
-	path_wait_empty(path);
-	WRITE_ONCE(path->waits_for, "every task to sleep once");
-	synchronize_rcu_tasks();
-	synchronize_rcu();
-
-	scoped_guard(mutex, &control_lock)
-		bmm_hook_release(hook);
-	wake_up_all(&settled);
-}
-
-/*
- * Returns a path that is still to be detached, or detaching: @path or what it
- * needs, or any if it is NULL. The last path first: what one needs comes before
- * it in paths.def, and begins to detach before its own off_due is cleared.
- */
-static struct bmm_path *path_detaching(struct bmm_path *path)
-{
-	size_t i = ARRAY_SIZE(bmm_paths);
-	struct bmm_path *one;
-
-	while (i--) {
-		one = bmm_paths[i];
-		/* pairs with path_off_work(): no hook is seen as it was before */
-		if ((!path || one == path || one == path->with) &&
-		    (smp_load_acquire(&one->off_due) ||
-		     path_any(one, BMM_DETACHING)))
-			return one;
-	}
-	return NULL;
-}
-
-/* Waits until no hook of @path, or of any path, is detaching; returns 0 then. */
-static int path_wait_settled(struct bmm_path *path)
-{
-	unsigned int patience = bmm_fault_patience(PATIENCE_S);
-	long left = wait_event_interruptible_timeout(settled,
-						     !path_detaching(path),
-						     patience * HZ);
-	struct bmm_path *late;
-
-	/* Settled counts, even if somebody has switched it again since. */
-	if (left)
-		return min(left, 0L);
-	late = path_detaching(path);
-	if (!late)
-		return 0;
-	pr_notice(
-		"%s: still detaching after %u s, waits for %s: it goes on by itself\n",
-		late->name, patience,
-		READ_ONCE(late->off_due) ? "its turn to be switched" :
-					   READ_ONCE(late->waits_for));
-	return -EINPROGRESS;
-}
-
-/* Takes the lock once no hook of the path is detaching. */
-static int path_lock(struct bmm_path *path)
-{
-	int err;
-
-	for (;;) {
-		err = path_wait_settled(path);
-		if (!err)
-			err = mutex_lock_interruptible(&control_lock);
-		if (err || !path_detaching(path))
-			return err;
-		mutex_unlock(&control_lock);
-	}
+	if (path->needs_hooks_of)
+		path_set_thresholds(path->needs_hooks_of);
 }
 
 /*
  * Attaches one hook, unless there is an error already, and logs in one line why
- * not: once, not at each attempt that ends in the same way. @at_fault: what the
- * error is about; NULL: the hook.
+ * not: once, not at each attempt that ends in the same way. @err_subject: what
+ * the error is about; NULL: the hook.
  */
 static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
-			    int err, const char *at_fault)
+			    int err, const char *err_subject)
 {
 	int before = READ_ONCE(hook->err);
 
 	if (bmm_hook_attached(hook))
 		return 0;
-	WRITE_ONCE(hook->at_fault, at_fault ?: hook->symbol);
+	WRITE_ONCE(hook->err_subject, err_subject ?: hook->symbol);
 	if (err)
 		WRITE_ONCE(hook->err, err);
 	else
 		err = bmm_hook_attach(hook);
 	if (err && (err != before || hook == path->hooks))
 		pr_warn("%s: %s: %s: %s (%d)\n", path->name,
-			path->whole || hook == path->hooks ? "off" : "in part",
-			hook->at_fault, bmm_hook_strerror(err), err);
+			path->needs_all_hooks || hook == path->hooks ? "off" :
+								       "in part",
+			hook->err_subject, bmm_hook_strerror(err), err);
 	return err;
 }
 
-static int path_configured(const struct bmm_path *path, const char **at_fault)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(options); i++) {
-		if (!options[i].out || strcmp(options[i].path, path->name))
-			continue;
-		*at_fault = options[i].option;
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
-static int path_find_calls(const struct bmm_path *path, const char **at_fault)
-{
-	long entry;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		if (strcmp(calls[i].path, path->name))
-			continue;
-		*at_fault = calls[i].symbol;
-		entry = bmm_function_entry(calls[i].symbol, calls[i].prototype);
-		if (IS_ERR_VALUE(entry))
-			return entry;
-		__static_call_update(calls[i].key, calls[i].tramp,
-				     (void *)entry);
-	}
-	return 0;
-}
-
-/* What the path needs besides hooks, and the symbol, option or member at fault. */
-static int path_prepare(const struct bmm_path *path, const char **at_fault)
-{
-	int err = path_configured(path, at_fault);
-
-	err = err ?: bmm_layout_check(path->name, at_fault);
-	if (!err && path->prepare) {
-		*at_fault = path->prepares;
-		err = path->prepare();
-	}
-	return err ?: path_find_calls(path, at_fault);
-}
-
 /* Prepares and attaches what the path needs of another. */
-static int path_attach_with(struct bmm_path *with, const char **at_fault)
+static int path_attach_needed(struct bmm_path *lender, const char **err_subject)
 {
 	struct bmm_hook *hook;
-	int err = with ? path_prepare(with, at_fault) : 0;
+	int err = lender ? bmm_path_prepare(lender, err_subject) : 0;
 
-	if (err || !with)
+	if (err || !lender)
 		return err;
-	bmm_for_each_hook(hook, with) {
+	bmm_for_each_hook(hook, lender) {
 		err = bmm_hook_attach(hook);
 		if (!err)
 			continue;
-		*at_fault = hook->symbol;
+		*err_subject = hook->symbol;
 		return err;
 	}
 	return 0;
@@ -302,23 +113,23 @@ static void path_detach(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	if (path->mode || path_lent(path))
+	if (path->mode || path_is_needed(path))
 		return;
 	bmm_for_each_hook(hook, path)
 		bmm_hook_detach(hook, -ENODEV);
-	if (path->with)
-		path_detach(path->with);
+	if (path->needs_hooks_of)
+		path_detach(path->needs_hooks_of);
 }
 
 /* 0 if all hooks are attached that the path cannot do without, or why not. */
-static int path_lacks(const struct bmm_path *path)
+static int path_check_hooks(const struct bmm_path *path)
 {
 	const struct bmm_hook *hook;
 
 	bmm_for_each_hook(hook, path) {
 		if (!bmm_hook_attached(hook))
 			return hook->err;
-		if (!path->whole)
+		if (!path->needs_all_hooks)
 			break;
 	}
 	return 0;
@@ -326,103 +137,84 @@ static int path_lacks(const struct bmm_path *path)
 
 static int path_attach(struct bmm_path *path)
 {
-	const char *at_fault = NULL;
+	const char *err_subject = NULL;
 	struct bmm_hook *hook;
-	int err = inert ? -ECANCELED : path_prepare(path, &at_fault);
+	int err = inert ? -ECANCELED : bmm_path_prepare(path, &err_subject);
 
-	err = err ?: path_attach_with(path->with, &at_fault);
+	err = err ?: path_attach_needed(path->needs_hooks_of, &err_subject);
 	bmm_for_each_hook(hook, path) {
-		path_attach_hook(path, hook, err, err ? at_fault : NULL);
+		path_attach_hook(path, hook, err, err ? err_subject : NULL);
 		if (!bmm_hook_attached(path->hooks))
 			break;
 	}
-	err = path_lacks(path);
+	err = path_check_hooks(path);
 	if (err)
 		path_detach(path);
 	return err;
 }
 
 /* From here on the original serves, whoever holds the lock. */
-static void path_pass(struct bmm_path *path)
+static void path_bypass(struct bmm_path *path)
 {
 	WRITE_ONCE(path->mode, BMM_OFF);
 	path_set_thresholds(path);
 }
 
 /* Begins to detach; a hook that stays attached passes every call on. */
-static void path_off(struct bmm_path *path)
+static void path_disable(struct bmm_path *path)
 {
-	if (path->live)
-		path->live(false);
-	path_pass(path);
+	if (path->on_switch)
+		path->on_switch(false);
+	path_bypass(path);
 	path_detach(path);
 }
 
 /* Switches a path off for a task that may no longer wait for the lock. */
-static void path_off_work(struct work_struct *work)
+static void path_disable_work(struct work_struct *work)
 {
-	struct bmm_path *path = container_of(work, struct bmm_path, off);
+	struct bmm_path *path = container_of(work, struct bmm_path, disable);
 
-	scoped_guard(mutex, &control_lock) {
+	scoped_guard(mutex, &bmm_path_mutex) {
 		/* else an earlier run did it, and the path may be on again */
-		if (smp_load_acquire(&path->off_due)) {
-			path_off(path);
+		if (smp_load_acquire(&path->disable_due)) {
+			path_disable(path);
 			/* comes after its hooks have begun to detach */
-			smp_store_release(&path->off_due, false);
+			smp_store_release(&path->disable_due, false);
 		}
 	}
-	wake_up_all(&settled);
-}
-
-static bool path_among(const struct bmm_path *one, const struct bmm_path *path)
-{
-	return !path || one == path;
-}
-
-/* The outcome of having switched @path off; NULL: all paths. */
-static int path_wait_off(struct bmm_path *path)
-{
-	int err = path_wait_settled(path);
-	struct bmm_path *one;
-
-	if (err)
-		return err;
-	for_each_path(one)
-		if (path_among(one, path) && path_any(one, BMM_STUCK))
-			return -EBUSY;
-	return 0;
+	wake_up_all(&bmm_path_settled);
 }
 
 /*
  * Calls may reach a stuck hook, or not: ftrace may have shut down just after it
  * took the hook off its function. A path that needs every call stays off then.
  */
-static int path_on(struct bmm_path *path, int mode)
+static int path_enable(struct bmm_path *path, int mode)
 {
-	int err = path_any(path, BMM_DETACHED) ? path_attach(path) : 0;
+	int err = bmm_path_has_hook(path, BMM_DETACHED) ? path_attach(path) : 0;
 	int before = path->mode;
 
-	if (!err && path->whole && path_any(path, BMM_STUCK))
+	if (!err && path->needs_all_hooks && bmm_path_has_hook(path, BMM_STUCK))
 		err = -ESHUTDOWN;
 	if (err)
 		return err;
 	WRITE_ONCE(path->mode, mode);
 	path_set_thresholds(path);
-	if (path->live && !before)
-		path->live(true);
+	if (path->on_switch && !before)
+		path->on_switch(true);
 	return 0;
 }
 
 static int path_switch_on(struct bmm_path *path, int mode)
 {
-	int err = path_lock(path);
+	int err = bmm_path_lock(path);
 
 	if (err)
 		return err;
-	err = path_on(path, mode);
+	err = path_enable(path, mode);
 	bmm_prototype_done();
 	bmm_fault_hold();
-	mutex_unlock(&control_lock);
+	mutex_unlock(&bmm_path_mutex);
 	return err;
 }
 
@@ -435,19 +227,19 @@ static int path_switch_on(struct bmm_path *path, int mode)
  */
 static int path_switch_off(struct bmm_path *path)
 {
-	struct bmm_path *one;
+	struct bmm_path *other;
 
-	for_each_path(one)
-		if (path_among(one, path)) {
-			if (one->stop)
-				one->stop();
+	bmm_for_each_path(other)
+		if (bmm_path_matches(other, path)) {
+			if (other->stop)
+				other->stop();
 			else
-				path_pass(one);
+				path_bypass(other);
 			/* comes after what was stored for the path */
-			smp_store_release(&one->off_due, true);
-			queue_work(system_dfl_wq, &one->off);
+			smp_store_release(&other->disable_due, true);
+			queue_work(system_dfl_wq, &other->disable);
 		}
-	return path_wait_off(path);
+	return bmm_path_wait_off(path);
 }
 
 /**
@@ -475,11 +267,11 @@ int bmm_path_set_mode(struct bmm_path *path, int mode)
 }
 
 /* The path that a sysfs directory belongs to, or NULL. */
-struct bmm_path *bmm_path_of(const struct kobject *kobj)
+struct bmm_path *bmm_path_find(const struct kobject *kobj)
 {
 	struct bmm_path *path;
 
-	for_each_path(path)
+	bmm_for_each_path(path)
 		if (READ_ONCE(path->kobj) == kobj)
 			return path;
 	return NULL;
@@ -494,12 +286,12 @@ int bmm_path_init(struct bmm_path *path)
 	if (!path->counters)
 		return -ENOMEM;
 	bmm_for_each_hook(hook, path) {
-		hook->at_fault = hook->symbol;
+		hook->err_subject = hook->symbol;
 		hook->err = inert ? -ECANCELED : -ENODEV;
 		hook->path = path;
-		INIT_WORK(&hook->detach, path_detach_work);
+		INIT_WORK(&hook->detach, bmm_path_detach_work);
 	}
-	INIT_WORK(&path->off, path_off_work);
+	INIT_WORK(&path->disable, path_disable_work);
 	path_set_thresholds(path);
 	path->waits_for = "a worker";
 	return 0;
@@ -515,13 +307,13 @@ void bmm_path_start(const int modes[])
 {
 	size_t i;
 
-	guard(mutex)(&control_lock);
+	guard(mutex)(&bmm_path_mutex);
 	if (inert)
 		pr_notice(
 			"inert: no function is hooked until the module is loaded without it\n");
-	for (i = 0; !inert && i < ARRAY_SIZE(bmm_paths); i++)
+	for (i = 0; !inert && i < BMM_PATHS; i++)
 		if (modes[i])
-			path_on(bmm_paths[i], modes[i]);
+			path_enable(bmm_paths[i], modes[i]);
 	bmm_prototype_done();
 	WRITE_ONCE(started, true);
 }
@@ -531,13 +323,13 @@ void bmm_path_start(const int modes[])
  * another: the in-flight count of one may be negative; the sum is right once no
  * new call can arrive.
  */
-s64 bmm_path_sum(const struct bmm_path *path, unsigned int which)
+s64 bmm_path_sum(const struct bmm_path *path, unsigned int counter)
 {
 	s64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(path->counters, cpu)->n[which]);
+		sum += READ_ONCE(per_cpu_ptr(path->counters, cpu)->n[counter]);
 	return sum;
 }
 
@@ -550,13 +342,14 @@ static void path_force_off(struct bmm_path *path)
 {
 	struct bmm_hook *hook;
 
-	flush_work(&path->off);
+	flush_work(&path->disable);
 	for (;;) {
-		scoped_guard(mutex, &control_lock)
-			path_off(path);
+		scoped_guard(mutex, &bmm_path_mutex)
+			path_disable(path);
 		bmm_for_each_hook(hook, path)
 			flush_work(&hook->detach);
-		if (!path_any(path, BMM_ATTACHED) && !path_any(path, BMM_STUCK))
+		if (!bmm_path_has_hook(path, BMM_ATTACHED) &&
+		    !bmm_path_has_hook(path, BMM_STUCK))
 			break;
 		ssleep(1);
 	}

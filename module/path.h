@@ -43,27 +43,27 @@ struct bmm_counters {
 /**
  * struct bmm_path - one family of kernel functions
  * @name:        directory in /sys/kernel/bulkmm
- * @prepare:     checks what paths.def cannot say before its hooks are attached;
- *               0 or a negative errno; NULL: nothing
- * @prepares:    the symbol that this is about; NULL: the first hook's
+ * @prepare:     checks and sets up what paths.def cannot say before its hooks
+ *               are attached; 0 or a negative errno; NULL: nothing
+ * @prepare_symbol: the symbol that this is about; NULL: the first hook's
  * @hooks:       the functions hooked, up to the first without a symbol; the
  *               path needs the first, and makes do with the others that attach
  * @modes:       names of the modes, the first is "off", up to the first NULL
  * @mode:        index of the current mode; read once per call
  * @files:       attributes specific to this path, up to the first NULL
- * @with:        a path whose hooks it needs as well: they are attached, and
+ * @needs_hooks_of: a path whose hooks it needs as well: they are attached, and
  *               calls reach their handlers, while either is on; NULL: none
- * @whole:       it needs all its hooks, not only the first, and every call to
- *               reach them
- * @live:        told that it is on, after all calls go to its handlers, and off
- *               before any passes, under the lock of path.c; NULL: no matter
- * @stop:        of a path with @live: serves nothing from now on, until it is
- *               told that it is off and on again; waits for nobody, and may
- *               come at any time
+ * @needs_all_hooks: not only the first, and every call to reach them
+ * @on_switch:   called when it is on, after all calls go to its handlers, and
+ *               when it goes off, before any bypasses them, with bmm_path_mutex
+ *               held; NULL: no matter
+ * @stop:        of a path with @on_switch: serves nothing from now on, until
+ *               @on_switch has seen it off and on again; waits for nobody, and
+ *               may come at any time
  * @names:       of its counters, "fallback_REASON" among them; NULL: not counted
  * @counters:    enum bmm_counter, and the path's own
- * @off:         switches it off, under the lock
- * @off_due:     that is still to be done
+ * @disable:     work item that switches it off, under the lock
+ * @disable_due: that is still to be done
  * @waits_for:   what detaching a hook waits for
  * @kobj:        its directory; the kobject core can free it by itself: others
  *               may hold it for longer than the module exists
@@ -71,20 +71,20 @@ struct bmm_counters {
 struct bmm_path {
 	const char *name;
 	int (*prepare)(void);
-	const char *prepares;
+	const char *prepare_symbol;
 	struct bmm_hook hooks[BMM_HOOKS];
 	const char *const *modes;
 	int mode;
 	const struct attribute *files[BMM_FILES + 1];
-	struct bmm_path *with;
-	bool whole;
-	void (*live)(bool on);
+	struct bmm_path *needs_hooks_of;
+	bool needs_all_hooks;
+	void (*on_switch)(bool on);
 	void (*stop)(void);
 	const char *names[BMM_COUNTERS];
 	struct bmm_counters __percpu *counters;
 
-	struct work_struct off;
-	bool off_due;
+	struct work_struct disable;
+	bool disable_due;
 	const char *waits_for;
 
 	struct kobject *kobj;
@@ -100,8 +100,14 @@ struct bmm_path {
 	extern struct bmm_path bmm_##name##_path;
 #include "paths.def"
 
+enum {
+#define BMM_PATH(name, ...) BMM_PATH_INDEX_##name,
+#include "paths.def"
+	BMM_PATHS
+};
+
 /* All of them, in the order of paths.def. */
-extern struct bmm_path *const bmm_paths[];
+extern struct bmm_path *const bmm_paths[BMM_PATHS];
 
 /* The members of a struct bmm_path that follow from its name in paths.def. */
 #define BMM_PATH_NAMED(path)                                          \
@@ -113,13 +119,13 @@ int bmm_path_init(struct bmm_path *path);
 void bmm_path_exit(struct bmm_path *path);
 void bmm_path_start(const int modes[]);
 int bmm_path_set_mode(struct bmm_path *path, int mode);
-struct bmm_path *bmm_path_of(const struct kobject *kobj);
-s64 bmm_path_sum(const struct bmm_path *path, unsigned int which);
+struct bmm_path *bmm_path_find(const struct kobject *kobj);
+s64 bmm_path_sum(const struct bmm_path *path, unsigned int counter);
 
-static inline void bmm_path_count(struct bmm_path *path, unsigned int which,
-				  s64 by)
+static inline void bmm_path_count(struct bmm_path *path, unsigned int counter,
+				  s64 n)
 {
-	this_cpu_add(path->counters->n[which], by);
+	this_cpu_add(path->counters->n[counter], n);
 }
 
 /*

@@ -13,7 +13,7 @@
  * the free list and out of the pool. The latter matters, as a surplus page
  * comes from the page allocator without passing the former.
  *
- * prezero_fill.c has the filler, prezero_known.c the bits.
+ * prezero_fill.c has the filler, prezero_bitmap.c the bits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,11 +27,11 @@
 #include "control.h"
 #include "faults.h"
 #include "prezero.h"
-#include "prezero_known.h"
+#include "prezero_bitmap.h"
 #include "prototype.h"
 #include "symbols.h"
 #include "trace.h"
-#include "zero.h"
+#include "clear_common.h"
 #ifdef CONFIG_ARM64
 #include "arm64/site.h"
 #else
@@ -77,8 +77,8 @@ bool bmm_prezero_serves(struct folio *folio)
  *
  * Apart, so that a free that does not come here saves no registers for it.
  */
-static noinline void prezero_returned(struct hstate *h, struct folio *folio,
-				      bool filler)
+static noinline void prezero_page_returned(struct hstate *h,
+					   struct folio *folio, bool filler)
 {
 	struct list_head *list = &h->hugepage_freelists[folio_nid(folio)];
 	struct folio *last = list_last_entry(list, struct folio, lru);
@@ -86,7 +86,7 @@ static noinline void prezero_returned(struct hstate *h, struct folio *folio,
 	bool next = false;
 
 	if (filler)
-		next = bmm_filler_returned();
+		next = bmm_filler_page_returned();
 	else
 		prezero_forget(folio, order);
 	if (!filler || !bmm_known_test(folio, order))
@@ -106,26 +106,27 @@ static noinline void prezero_returned(struct hstate *h, struct folio *folio,
  */
 void bmm_prezero_handler(struct hstate *h, struct folio *folio)
 {
-	bool filler = !bmm_fault("inlined") && bmm_filler_drops(folio);
+	bool filler = !bmm_fault("inlined") && bmm_filler_is_returning(folio);
 
 	static_call(bmm_prezero_original)(h, folio);
 	if (unlikely(filler ||
 		     bmm_known_any(huge_page_order(h), folio_nid(folio))))
-		prezero_returned(h, folio, filler);
+		prezero_page_returned(h, folio, filler);
 }
 
 /* Entered in place of remove_hugetlb_folio(). */
 void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 				bool adjust_surplus)
 {
-	bmm_filler_drops(folio); /* whoever returns it next is not our filler */
+	bmm_filler_is_returning(
+		folio); /* whoever returns it next is not our filler */
 	if (bmm_known_any(huge_page_order(h), folio_nid(folio)))
 		prezero_forget(folio, huge_page_order(h));
 	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);
 }
 
 /* The beginning of the function at @at; 0: none, or the cold part of one. */
-static unsigned long function_at(unsigned long at)
+static unsigned long prezero_function_at(unsigned long at)
 {
 	char name[KSYM_SYMBOL_LEN];
 	unsigned long offset;
@@ -151,7 +152,7 @@ static unsigned long function_at(unsigned long at)
  */
 static long prezero_callers(const char *symbol)
 {
-	unsigned long last = 0, found = 0, caller;
+	unsigned long last = 0, callers = 0, caller;
 	long at = bmm_symbol_data("_stext"), end = bmm_symbol_data("_etext");
 	long entry = bmm_symbol_entry(symbol);
 
@@ -162,11 +163,11 @@ static long prezero_callers(const char *symbol)
 			cond_resched();
 		if (bmm_call_target(at) != entry)
 			continue;
-		caller = function_at(at);
-		found += caller && caller != last;
+		caller = prezero_function_at(at);
+		callers += caller && caller != last;
 		last = caller;
 	}
-	return found;
+	return callers;
 }
 
 /*
@@ -189,7 +190,7 @@ static int prezero_prepare(void)
 }
 
 /* Called by path.c. */
-static void prezero_live(bool on)
+static void prezero_on_switch(bool on)
 {
 	if (on)
 		bmm_known_open();
@@ -244,14 +245,14 @@ static struct kobj_attribute zero_file = __ATTR(zero, 0200, NULL, zero_store);
 
 struct bmm_path bmm_prezero_path = {
 	BMM_PATH_NAMED(prezero),
-	.with = &bmm_clear_path,
-	.whole = true,
+	.needs_hooks_of = &bmm_clear_path,
+	.needs_all_hooks = true,
 	.prepare = prezero_prepare,
-	.prepares = REMOVE,
-	.live = prezero_live,
+	.prepare_symbol = REMOVE,
+	.on_switch = prezero_on_switch,
 	.stop = bmm_known_stop,
 	.hooks = {
-		{ BMM_HOOK(prezero), .try = bmm_filler_prove },
+		{ BMM_HOOK(prezero), .probe = bmm_filler_probe_hook },
 		{ BMM_HOOK(prezero_remove) },
 	},
 	.files = { &known_file.attr, &zero_file.attr },

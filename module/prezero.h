@@ -5,7 +5,7 @@
 
 #include <linux/mm_types.h>
 
-#include "zero.h"
+#include "clear_common.h"
 
 enum {
 	BMM_PREZERO_ZEROED = BMM_ZERO_STREAMED +
@@ -13,9 +13,9 @@ enum {
 	BMM_PREZERO_FORGOTTEN, /* pages that ceased to be, unused */
 };
 
-bool bmm_filler_drops(const struct folio *folio);
-bool bmm_filler_returned(void);
-int bmm_filler_prove(void);
+bool bmm_filler_is_returning(const struct folio *folio);
+bool bmm_filler_page_returned(void);
+int bmm_filler_probe_hook(void);
 int bmm_filler_run(unsigned long kib, int nid, unsigned long pages,
 		   unsigned long floor);
 

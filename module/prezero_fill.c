@@ -18,10 +18,10 @@
 #include <linux/static_call.h>
 
 #include "prezero.h"
-#include "prezero_known.h"
+#include "prezero_bitmap.h"
 #include "prototype.h"
 #include "trace.h"
-#include "zero.h"
+#include "clear_common.h"
 
 #define UNIT	SZ_256K /* bytes between two chances to reschedule, or to end */
 #define SKIPPED 8	/* known pages in a row that a filler passes by */
@@ -44,12 +44,12 @@ struct fill {
  * The page that this CPU's task is dropping, with preemption disabled.
  * @next: another one is taken next
  */
-struct drop {
+struct fill_return {
 	const struct folio *folio;
 	bool next;
 };
 
-static DEFINE_PER_CPU(struct drop, dropped);
+static DEFINE_PER_CPU(struct fill_return, filler_return);
 
 /*
  * So that two fillers do not both take what only one may, and each takes the
@@ -58,32 +58,33 @@ static DEFINE_PER_CPU(struct drop, dropped);
 static DEFINE_MUTEX(fill_lock);
 
 /* Frees of the kernel reach the hook: seen since the module was loaded. */
-static bool proven;
+static bool hook_proven;
 
 /**
- * bmm_filler_returned() - a filler's page has reached the free list by the hook
+ * bmm_filler_page_returned() - a filler's page has reached the free list by the
+ * hook
  *
- * Context: as bmm_filler_drops(), after it.
+ * Context: as bmm_filler_is_returning(), after it.
  *
  * Return: whether the filler takes another one next.
  */
-bool bmm_filler_returned(void)
+bool bmm_filler_page_returned(void)
 {
-	WRITE_ONCE(proven, true);
-	return __this_cpu_read(dropped.next);
+	WRITE_ONCE(hook_proven, true);
+	return __this_cpu_read(filler_return.next);
 }
 
 /**
- * bmm_filler_drops() - whether a filler returns a page
+ * bmm_filler_is_returning() - whether a filler returns a page
  * @folio: a page that is on its way to the free list, or out of the pool
  *
  * Answers once. Context: interrupts disabled.
  */
-bool bmm_filler_drops(const struct folio *folio)
+bool bmm_filler_is_returning(const struct folio *folio)
 {
-	if (likely(__this_cpu_read(dropped.folio) != folio))
+	if (likely(__this_cpu_read(filler_return.folio) != folio))
 		return false;
-	__this_cpu_write(dropped.folio, NULL);
+	__this_cpu_write(filler_return.folio, NULL);
 	return true;
 }
 
@@ -92,15 +93,15 @@ bool bmm_filler_drops(const struct folio *folio)
  * announce: whoever has that returns it, others may use it, and return it here
  * before we look again. Under fill_lock.
  */
-static void fill_drop(struct folio *folio, bool next)
+static void fill_put(struct folio *folio, bool next)
 {
 	guard(preempt)();
 	if (!folio_put_testzero(folio))
 		return;
-	this_cpu_write(dropped.next, next);
-	this_cpu_write(dropped.folio, folio);
+	this_cpu_write(filler_return.next, next);
+	this_cpu_write(filler_return.folio, folio);
 	__folio_put(folio);
-	this_cpu_write(dropped.folio, NULL);
+	this_cpu_write(filler_return.folio, NULL);
 }
 
 /*
@@ -161,15 +162,15 @@ static struct folio *fill_swap(const struct fill *fill, struct folio *folio)
 {
 	guard(mutex)(&fill_lock);
 	if (folio)
-		fill_drop(folio, true);
+		fill_put(folio, true);
 	return fill_take(fill);
 }
 
 /* Returns the page that a filler has, and takes none. */
-static void fill_end(struct folio *folio, bool next)
+static void fill_return_page(struct folio *folio, bool next)
 {
 	guard(mutex)(&fill_lock);
-	fill_drop(folio, next);
+	fill_put(folio, next);
 }
 
 /* Returns 0, or the reason to end: also that others need the page. */
@@ -194,27 +195,28 @@ static int fill_zero(const struct fill *fill, struct folio *folio)
 }
 
 /* Takes a page and returns it; 0, or -EAGAIN if there is none, or -ENODATA. */
-static int fill_prove(const struct fill *fill)
+static int fill_probe_hook(const struct fill *fill)
 {
 	struct folio *folio;
-	int try;
+	int attempt;
 
-	for (try = 0; try < TRIES && !READ_ONCE(proven); try++) {
+	for (attempt = 0; attempt < TRIES && !READ_ONCE(hook_proven);
+	     attempt++) {
 		folio = fill_swap(fill, NULL);
 		if (!folio)
 			return -EAGAIN;
-		fill_end(folio, false);
+		fill_return_page(folio, false);
 	}
-	return READ_ONCE(proven) ? 0 : -ENODATA;
+	return READ_ONCE(hook_proven) ? 0 : -ENODATA;
 }
 
 /**
- * bmm_filler_prove() - check that frees reach the hook
+ * bmm_filler_probe_hook() - check that frees reach the hook
  *
  * The compiler may have inlined its function. If no pool has a page, the first
  * filler does it. Return: 0 or -ENODATA.
  */
-int bmm_filler_prove(void)
+int bmm_filler_probe_hook(void)
 {
 	unsigned int order;
 	struct fill fill = {};
@@ -225,8 +227,8 @@ int bmm_filler_prove(void)
 			continue;
 		for_each_online_node(fill.nid)
 		{
-			if (fill_prove(&fill) != -EAGAIN)
-				return READ_ONCE(proven) ? 0 : -ENODATA;
+			if (fill_probe_hook(&fill) != -EAGAIN)
+				return READ_ONCE(hook_proven) ? 0 : -ENODATA;
 		}
 	}
 	return 0;
@@ -257,27 +259,27 @@ static int fill_page(const struct fill *fill, struct folio *folio)
 static unsigned long fill_pages(const struct fill *fill, unsigned long pages,
 				int *err)
 {
-	unsigned long done = 0, known = 0;
+	unsigned long zeroed = 0, known_pages = 0;
 	struct folio *folio = NULL;
 
 	*err = 0;
-	while (!*err && done < pages) {
+	while (!*err && zeroed < pages) {
 		folio = fill_swap(fill, folio);
 		if (!folio) {
 			*err = -EAGAIN;
 			break;
 		}
 		*err = fill_page(fill, folio);
-		done += !*err;
-		known = *err == -EEXIST ? known + 1 : 0;
+		zeroed += !*err;
+		known_pages = *err == -EEXIST ? known_pages + 1 : 0;
 		cond_resched();
-		if (known && known < SKIPPED)
+		if (known_pages && known_pages < SKIPPED)
 			*err = signal_pending(current) ? -EINTR : 0;
 	}
 	/* the next call begins with the next page, too */
 	if (folio)
-		fill_end(folio, *err == -EEXIST);
-	return done;
+		fill_return_page(folio, *err == -EEXIST);
+	return zeroed;
 }
 
 /**
@@ -297,8 +299,8 @@ static unsigned long fill_pages(const struct fill *fill, unsigned long pages,
 int bmm_filler_run(unsigned long kib, int nid, unsigned long pages,
 		   unsigned long floor)
 {
-	struct fill fill = { .nid = nid, .floor = floor }, any;
-	unsigned long done;
+	struct fill fill = { .nid = nid, .floor = floor }, unlimited;
+	unsigned long zeroed;
 	int err;
 
 	if (!bmm_known_opened())
@@ -309,11 +311,11 @@ int bmm_filler_run(unsigned long kib, int nid, unsigned long pages,
 	fill.h = static_call(bmm_find_pool)(kib << 10);
 	if (!fill.h)
 		return -EINVAL;
-	any = fill;
-	any.floor = 0;
-	err = fill_prove(&any);
+	unlimited = fill;
+	unlimited.floor = 0;
+	err = fill_probe_hook(&unlimited);
 	if (err)
 		return err;
-	done = fill_pages(&fill, pages, &err);
-	return done ? 0 : err;
+	zeroed = fill_pages(&fill, pages, &err);
+	return zeroed ? 0 : err;
 }

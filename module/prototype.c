@@ -38,7 +38,7 @@ static struct {
 
 /* Bytes that follow a type, by its kind: always, and for each of its vlen. */
 static const struct {
-	u8 fixed, each;
+	u8 fixed, per_entry;
 } btf_extras[] = {
 	[BTF_KIND_INT] = { sizeof(u32), 0 },
 	[BTF_KIND_ARRAY] = { sizeof(struct btf_array), 0 },
@@ -61,7 +61,7 @@ static int btf_extra(const struct btf_type *type)
 	if (!kind || kind >= ARRAY_SIZE(btf_extras))
 		return -1;
 	return btf_extras[kind].fixed +
-	       btf_type_vlen(type) * btf_extras[kind].each;
+	       btf_type_vlen(type) * btf_extras[kind].per_entry;
 }
 
 static int btf_locate(void)
@@ -286,15 +286,16 @@ static bool btf_has_member(const struct btf_type *type, const char *name,
 {
 	const struct btf_member *member = (const void *)(type + 1);
 	const struct btf_type *inner;
-	const char *found;
+	const char *member_name;
 	u32 i, at;
 
 	for (i = 0; i < btf_type_vlen(type); i++, member++) {
 		at = __btf_member_bit_offset(type, member);
-		found = btf_string(member->name_off);
-		if (*found && !strcmp(found, name))
+		member_name = btf_string(member->name_off);
+		if (*member_name && !strcmp(member_name, name))
 			return at == bits;
-		inner = *found || at > bits ? NULL : btf_type(member->type);
+		inner = *member_name || at > bits ? NULL :
+						    btf_type(member->type);
 		if (inner && nesting && btf_type_is_struct(inner) &&
 		    btf_has_member(inner, name, bits - at, nesting - 1))
 			return true;
@@ -328,9 +329,9 @@ static int btf_check_member(const struct member *member)
 
 /*
  * Whether the members that a path accesses are where its build has them: 0 or
- * a negative errno, as above; -EUCLEAN: @at_fault is not.
+ * a negative errno, as above; -EUCLEAN: @err_subject is not.
  */
-int bmm_layout_check(const char *path, const char **at_fault)
+int bmm_layout_check(const char *path, const char **err_subject)
 {
 	int err = 0;
 	size_t i;
@@ -340,7 +341,7 @@ int bmm_layout_check(const char *path, const char **at_fault)
 			continue;
 		err = btf_open() ?: btf_check_member(&members[i]);
 		if (err == -EUCLEAN)
-			*at_fault = members[i].name;
+			*err_subject = members[i].name;
 	}
 	return err;
 }

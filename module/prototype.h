@@ -40,7 +40,7 @@ struct vmem_altmap;
 #include "paths.def"
 
 long bmm_function_entry(const char *symbol, const char *prototype);
-int bmm_layout_check(const char *path, const char **at_fault);
+int bmm_layout_check(const char *path, const char **err_subject);
 void bmm_prototype_done(void);
 
 #endif

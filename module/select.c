@@ -28,14 +28,14 @@ DEFINE_STATIC_CALL_NULL(bmm_selected_streaming, *(bmm_select_clear_fn *)NULL);
 /*
  * struct operation - an operation that has a choice of backends
  * @file:     where it is shown and forced, as in messages
- * @measured: how fast each backend was
+ * @calibration: how fast each backend was
  * @selected: the one that serves
  * @rate:     its MB/s; 0: not measured
  * @forced:   by a write to the file
  */
 static struct operation {
 	const char *file;
-	struct bmm_calibration measured;
+	struct bmm_calibration calibration;
 	const struct bmm_backend *selected;
 	unsigned int rate;
 	bool forced;
@@ -71,7 +71,7 @@ static size_t select_list(enum bmm_op op, char *buf, size_t size)
 	struct bmm_calls calls = select_calls(op);
 
 	bmm_text_add(&text, o->forced ? "fastest " : "");
-	bmm_calibration_list(&text, &o->measured, &calls, o->selected);
+	bmm_calibration_list(&text, &o->calibration, &calls, o->selected);
 	bmm_text_end(&text);
 	return min(text.len, size - 1);
 }
@@ -85,7 +85,7 @@ static unsigned int select_rate(enum bmm_op op,
 
 	while (k--)
 		if (list[k] == backend)
-			return operations[op].measured.rate[k];
+			return operations[op].calibration.rate[k];
 	return 0;
 }
 
@@ -117,9 +117,9 @@ static int select_fastest(enum bmm_op op)
 				  GFP_KERNEL | __GFP_NOWARN);
 	if (!buffer)
 		return -ENOMEM;
-	bmm_calibrate(&calls, buffer, &o->measured);
+	bmm_calibrate(&calls, buffer, &o->calibration);
 	kvfree(buffer);
-	select_backend(op, o->measured.selected, false);
+	select_backend(op, o->calibration.selected, false);
 	select_list(op, line, sizeof(line));
 	pr_info("%s: %s\n", o->file, line);
 	return 0;
@@ -175,12 +175,12 @@ unsigned int bmm_selected_rate(enum bmm_op op)
 /* Logs the one line about an invalid name. */
 static void select_refuse(enum bmm_op op, const char *name, int len)
 {
-	static const struct bmm_calibration none;
+	static const struct bmm_calibration unmeasured;
 	struct bmm_calls calls = select_calls(op);
 	char valid[LINE];
 	struct bmm_text text = { .buf = valid, .size = sizeof(valid) };
 
-	bmm_calibration_list(&text, &none, &calls, NULL);
+	bmm_calibration_list(&text, &unmeasured, &calls, NULL);
 	bmm_text_end(&text);
 	pr_err("%s: unknown backend '%.*s': valid are fastest %s\n",
 	       operations[op].file, min(len, 16), name, valid);

@@ -26,9 +26,9 @@
  */
 TRACE_EVENT(memmap,
 
-	TP_PROTO(const struct bringup *b, u64 bytes, u64 ns, const char *result),
+	TP_PROTO(const struct memmap_request *req, u64 bytes, u64 ns, const char *result),
 
-	TP_ARGS(b, bytes, ns, result),
+	TP_ARGS(req, bytes, ns, result),
 
 	TP_STRUCT__entry(
 		__field(unsigned long, start_pfn)
@@ -36,17 +36,17 @@ TRACE_EVENT(memmap,
 		__field(unsigned int, order)
 		__field(u64, bytes)
 		__field(u64, ns)
-		__string(backend, b->backend ? b->backend->name : "none")
+		__string(backend, req->backend ? req->backend->name : "none")
 		__string(result, result)
 	),
 
 	TP_fast_assign(
-		__entry->start_pfn = b->pfn;
-		__entry->nr_pages = b->end - b->pfn;
-		__entry->order = b->order;
+		__entry->start_pfn = req->pfn;
+		__entry->nr_pages = req->end - req->pfn;
+		__entry->order = req->order;
 		__entry->bytes = bytes;
 		__entry->ns = ns;
-		bmm_assign_str(backend, b->backend ? b->backend->name : "none");
+		bmm_assign_str(backend, req->backend ? req->backend->name : "none");
 		bmm_assign_str(result, result);
 	),
 

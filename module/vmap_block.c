@@ -19,7 +19,7 @@
 #define PAGES_PER_BLOCK (PMD_SIZE / PAGE_SIZE)
 
 /* An operator who boots with nohugevmalloc wants none of these either. */
-static bool refused;
+static bool blocks_refused;
 
 /*
  * Whether nothing is mapped in the block at @addr. The kernel's range walker
@@ -131,7 +131,7 @@ bool bmm_vmap_blocks_allowed(unsigned long addr)
 {
 	struct vm_struct *area;
 
-	if (refused)
+	if (blocks_refused)
 		return false;
 	area = static_call(bmm_find_area)((void *)addr);
 	return area && !(area->flags & (VM_ALLOC | VM_SPARSE | VM_IOREMAP));
@@ -147,7 +147,7 @@ struct vm_struct *bmm_vmap_aligned_area(unsigned long size, unsigned long flags,
 {
 	unsigned long align = size >= PMD_SIZE ? PMD_SIZE : BMM_GROUP_SIZE;
 
-	if (refused)
+	if (blocks_refused)
 		return NULL;
 	/* As get_vm_area_caller() calls it (6.1 to 7.3), with an alignment. */
 	return static_call(bmm_get_area)(size, align, PAGE_SHIFT, flags,
@@ -173,7 +173,7 @@ void bmm_vmap_block_prepare(void)
 		why = "no symbol vmap_allow_huge";
 	else if (!*(const bool *)allowed)
 		why = "nohugevmalloc";
-	refused = why;
-	if (refused)
+	blocks_refused = why;
+	if (blocks_refused)
 		pr_notice("vmap: %s: mode block maps as mode pte\n", why);
 }

@@ -331,12 +331,12 @@ static int vmap_map_table(struct bmm_mapping *map, unsigned long end)
  */
 int bmm_vmap_map(struct bmm_mapping *map, unsigned long end)
 {
-	unsigned long known[BMM_VMAP_KNOWN] __uninitialized;
+	unsigned long known_sections[BMM_VMAP_KNOWN] __uninitialized;
 	unsigned long nr;
 	int err = 0;
 
 	if (map->kind != BMM_VMAP_RANGE)
-		vmap_known_init(map, known);
+		vmap_known_init(map, known_sections);
 	map->base = bmm_pagetable_base(map->prot);
 	map->runs = map->kind == BMM_VMAP_RANGE;
 	while (!err && map->addr < end) {

@@ -41,8 +41,8 @@ enum bmm_vmap_kind {
  * @odd:    something was left that only the original can handle
  * @base:   an entry without its PFN
  * @next:   the PFN that would continue the last run
- * @known:  numbers of some sections where every PFN has a struct page, each in
- *          the slot of its low bits
+ * @known_sections:  numbers of some sections where every PFN has a struct page,
+ * each in the slot of its low bits
  */
 struct bmm_mapping {
 	enum bmm_vmap_kind kind;
@@ -61,7 +61,7 @@ struct bmm_mapping {
 	unsigned long leaves;
 	pteval_t base;
 	unsigned long next;
-	unsigned long *known;
+	unsigned long *known_sections;
 };
 
 /* The next physical address to map. */

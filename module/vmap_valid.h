@@ -19,14 +19,14 @@
 
 /* Nothing is known: each slot has a number that belongs in another one. */
 static __always_inline void vmap_known_init(struct bmm_mapping *map,
-					    unsigned long *known)
+					    unsigned long *known_sections)
 {
 	unsigned int k;
 
 #pragma GCC unroll 16
 	for (k = 0; k < BMM_VMAP_KNOWN; k++)
-		known[k] = k + 1;
-	map->known = known;
+		known_sections[k] = k + 1;
+	map->known_sections = known_sections;
 }
 
 /* Every PFN of the page's section has a struct page. Never NULL's section. */
@@ -36,7 +36,7 @@ static inline void vmap_remember(struct bmm_mapping *map,
 	unsigned long nr = vmap_number(page);
 
 	if (nr)
-		map->known[nr % BMM_VMAP_KNOWN] = nr;
+		map->known_sections[nr % BMM_VMAP_KNOWN] = nr;
 }
 
 /* The section of a page, if its number is below @end. */
@@ -58,17 +58,17 @@ static noinline bool vmap_ask_late(struct bmm_mapping *map,
 				   struct mem_section *section)
 {
 	struct mem_section_usage *usage;
-	bool valid, whole = false;
+	bool valid, is_whole = false;
 
 	rcu_read_lock_sched();
 	valid = pfn_section_valid(section, page_to_pfn(page));
 	usage = READ_ONCE(section->usage);
 #ifdef CONFIG_SPARSEMEM_VMEMMAP
-	whole = usage &&
-		bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
+	is_whole = usage &&
+		   bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
 #endif
 	rcu_read_unlock_sched();
-	if (valid && whole)
+	if (valid && is_whole)
 		vmap_remember(map, page);
 	return valid;
 }
@@ -90,7 +90,8 @@ static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
 {
 	unsigned long nr = vmap_number(page);
 
-	return map->known[nr % BMM_VMAP_KNOWN] == nr || vmap_ask(map, page);
+	return map->known_sections[nr % BMM_VMAP_KNOWN] == nr ||
+	       vmap_ask(map, page);
 }
 
 /*
@@ -100,7 +101,7 @@ static inline bool vmap_valid(struct bmm_mapping *map, const struct page *page)
 static bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
 {
 	unsigned long flags = SECTION_HAS_MEM_MAP | SECTION_IS_EARLY;
-	unsigned long end = NR_MEM_SECTIONS, all = flags;
+	unsigned long end = NR_MEM_SECTIONS, common_flags = flags;
 	struct mem_section *section;
 	unsigned int k;
 
@@ -109,9 +110,9 @@ static bool vmap_all_early(struct bmm_mapping *map, struct page **pages)
 		section = vmap_section(pages[k], end);
 		if (!section)
 			return false;
-		all &= READ_ONCE(section->section_mem_map);
+		common_flags &= READ_ONCE(section->section_mem_map);
 	}
-	if (all != flags)
+	if (common_flags != flags)
 		return false;
 #pragma GCC unroll 8
 	for (k = 0; k < BMM_VMAP_AT_ONCE; k++)
@@ -127,7 +128,7 @@ static bool vmap_all_known(const struct bmm_mapping *map, struct page **pages)
 #pragma GCC unroll 8
 	for (k = 0; k < BMM_VMAP_AT_ONCE; k++) {
 		nr = vmap_number(pages[k]);
-		differs |= map->known[nr % BMM_VMAP_KNOWN] ^ nr;
+		differs |= map->known_sections[nr % BMM_VMAP_KNOWN] ^ nr;
 	}
 	return !differs;
 }

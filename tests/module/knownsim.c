@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * module/prezero_known.c (TESTED), for real, on all pages of 2 MiB of 16 TiB:
+ * module/prezero_bitmap.c (TESTED), for real, on all pages of 2 MiB of 16 TiB:
  * prints how many bytes its bits took, and how many of its answers were wrong.
  */
 #include <errno.h>

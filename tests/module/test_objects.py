@@ -29,12 +29,12 @@ CALLS_OWN = ("trace.o",)
 # of the modules for tests, what handles such addresses
 TESTS_TOO = ("lab/guest/module/vmap_symbols.o",)
 INDIRECT = {
-    "path_on": 1,  # path->prepare()
-    "path_prepare": 1,
+    "path_enable": 1,  # path->on_switch()
+    "bmm_path_prepare": 1,  # path->prepare()
     "bmm_path_set_mode": 1,  # path->stop()
-    "path_off_work": 1,  # path->live()
+    "path_disable_work": 1,  # path->on_switch()
     "bmm_path_exit": 1,
-    "bmm_hook_attach": 1,  # hook->try()
+    "bmm_hook_attach": 1,  # hook->probe()
 }
 THUNK = re.compile(r"__x86_indirect_thunk|\b(?:call|jmp)\s+\*")
 # Of the kernel's headers: plain moves once the module is loaded.

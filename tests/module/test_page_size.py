@@ -30,7 +30,7 @@ IN_PIECES = {
     "CONFIG_X86_5LEVEL": "",
     "CONFIG_PGTABLE_LEVELS": "4",
 }
-SOURCES = ("memmap.c", "vmap*.c", "zero.c")
+SOURCES = ("memmap.c", "vmap*.c", "clear_common.c")
 OBJECTS = sorted(
     file.with_suffix(".o").name
     for pattern in SOURCES
@@ -89,7 +89,7 @@ def test_pages_of_16_kib_build_and_keep_2_mib_cached() -> None:
 def test_struct_pages_in_pieces_are_refused() -> None:
     """Without SPARSEMEM_VMEMMAP, PFNs may not follow from struct page addresses."""
     table = ("-t", "-s", "-j", ".rodata")
-    dump = disassembled("6.12", arch.X86_64, IN_PIECES, ["path.o"], table)
+    dump = disassembled("6.12", arch.X86_64, IN_PIECES, ["path_prepare.o"], table)
     place = re.search(r"^(\w+) .* \.rodata\s(\w+) options$", dump, re.MULTILINE)
     assert place
     begin, size = (int(number, 16) for number in place.groups())

@@ -9,7 +9,7 @@ import pytest
 from programs import completed
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTED = ROOT / "module/prezero_known.c"
+TESTED = ROOT / "module/prezero_bitmap.c"
 HEADER = TESTED.with_suffix(".h")
 MODEL = ROOT / "tests/module/knownsim.c"
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wno-unused-function", "-Werror"]

@@ -36,7 +36,7 @@
 #include "../core/x86/llc.h"
 #include "compat/compat.h"
 #include "select.h"
-#include "zero.h"
+#include "clear_common.h"
 
 /* The largest page that mode auto leaves in the cache, in bytes. */
 unsigned long bmm_zero_cached_max;
@@ -110,7 +110,7 @@ static bool populate_is_call(void)
  * Whether the current task asked for memory to be prepared. Not for 32-bit
  * programs, whose numbers of system calls differ, and kernel threads.
  */
-bool bmm_populating(void)
+bool bmm_is_populating(void)
 {
 	if (current->flags & PF_MEMALLOC_PIN)
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* prezero_known.h - one bit for each hugetlb page: is it known to be zero? */
-#ifndef BMM_PREZERO_KNOWN_H
-#define BMM_PREZERO_KNOWN_H
+/* prezero_bitmap.h - one bit for each hugetlb page: is it known to be zero? */
+#ifndef BMM_PREZERO_BITMAP_H
+#define BMM_PREZERO_BITMAP_H
 
 #include <linux/atomic.h>
 #include <linux/mm_types.h>

@@ -18,7 +18,7 @@
 #include <linux/sysfs.h>
 #include <linux/xarray.h>
 
-#include "prezero_known.h"
+#include "prezero_bitmap.h"
 
 #define CHUNK_BITS (PAGE_SIZE * BITS_PER_BYTE)
 #define ORDERS	   (PUD_SHIFT - PAGE_SHIFT + 1) /* no huge page is larger */
