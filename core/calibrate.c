@@ -104,14 +104,14 @@ static uint64_t backend_cost(void *where, unsigned int k)
 	const struct situation *s = where;
 	struct bmm_job job = s->job;
 	size_t calls = job.len < SAMPLE ? SAMPLE / job.len : 1, i;
-	uint64_t begun;
+	uint64_t start;
 
 	if (s->cold) {
 		bmm_evict(job.dst, calls * job.len);
 		if (job.src)
 			bmm_evict(job.src, calls * job.len);
 	}
-	begun = drained_clock();
+	start = drained_clock();
 	for (i = 0; i < calls; i++) {
 		bmm_job_do(&job, s->list[k]);
 		if (bmm_op_streams(job.op))
@@ -122,7 +122,7 @@ static uint64_t backend_cost(void *where, unsigned int k)
 		if (job.src)
 			job.src = (const char *)job.src + job.len;
 	}
-	return ((drained_clock() - begun) << 20) / (calls * job.len) + 1;
+	return ((drained_clock() - start) << 20) / (calls * job.len) + 1;
 }
 
 static uint64_t least_of(const uint64_t *cost, unsigned int nr)

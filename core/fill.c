@@ -66,7 +66,7 @@ static void repeat(char *to, const char *pattern, size_t size, size_t len)
 int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)
 {
 	char block[BLOCK + BMM_LINE] __attribute__((__aligned__(BMM_LINE)));
-	size_t step = size, held = size, at = 0, left, n;
+	size_t step = size, period = size, at = 0, rest, n;
 	const char *from = pattern;
 	char *p = dst;
 
@@ -80,12 +80,12 @@ int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)
 		/* Lines come from lines if whole patterns fill some. */
 		while (step % BMM_LINE && step <= BLOCK / 8)
 			step *= 2;
-		held = least(BLOCK, len);
+		period = least(BLOCK, len);
 		from = block + (uintptr_t)dst % BMM_LINE;
-		repeat((char *)from, pattern, size, held);
+		repeat((char *)from, pattern, size, period);
 	}
 	for (; len; len -= n, p += n, at = (at + n) % step) {
-		n = left = least(held - at, len);
+		n = rest = least(period - at, len);
 		if (n < len)
 			n -= least(n, (uintptr_t)(p + n) % BMM_LINE);
 		if (n) {
@@ -94,8 +94,8 @@ int bmm_fill(void *dst, const void *pattern, size_t size, size_t len)
 		}
 		/* The pattern ends within a line, which is made whole. */
 		n = least(BMM_LINE - (uintptr_t)p % BMM_LINE, len);
-		bmm_memcpy(block, from + at, left);
-		bmm_memcpy(block + left, from, n - left);
+		bmm_memcpy(block, from + at, rest);
+		bmm_memcpy(block + rest, from, n - rest);
 		bmm_copy_streaming(p, block, n);
 	}
 	return 0;

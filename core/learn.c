@@ -106,11 +106,11 @@ static void take_images(struct bmm_layout *l, const void *base)
  */
 static void advance(struct bmm_image *image, uint64_t n)
 {
-	uint32_t left = image->stepping;
+	uint32_t pending = image->stepping;
 	unsigned int w;
 
-	for (; left; left &= left - 1) {
-		w = (unsigned int)__builtin_ctz(left);
+	for (; pending; pending &= pending - 1) {
+		w = (unsigned int)__builtin_ctz(pending);
 		image->word[w] += n * image->step[w];
 	}
 }

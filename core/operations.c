@@ -154,7 +154,7 @@ void bmm_move(void *dst, const void *src, size_t len)
  */
 void bmm_move_streaming(void *dst, const void *src, size_t len)
 {
-	char held[2 * PIECE] __attribute__((__aligned__(64)));
+	char buffer[2 * PIECE] __attribute__((__aligned__(64)));
 	bool down = (uintptr_t)dst > (uintptr_t)src;
 	size_t done, at, n;
 	uintptr_t edge;
@@ -165,16 +165,16 @@ void bmm_move_streaming(void *dst, const void *src, size_t len)
 	}
 	for (done = 0; done < len; done += n) {
 		n = len - done;
-		if (n > sizeof(held)) {
+		if (n > sizeof(buffer)) {
 			/* The next piece begins, or ends, with a whole line. */
-			n = sizeof(held);
+			n = sizeof(buffer);
 			edge = (uintptr_t)dst +
 			       (down ? len - done - n : done + n);
 			n -= (down ? -edge : edge) % 64;
 		}
 		at = down ? len - done - n : done;
-		bmm_copy(held, (const char *)src + at, n);
-		bmm_copy_streaming((char *)dst + at, held, n);
+		bmm_copy(buffer, (const char *)src + at, n);
+		bmm_copy_streaming((char *)dst + at, buffer, n);
 	}
 }
 

@@ -39,9 +39,9 @@ static inline const struct bmm_backend *bmm_selected(enum bmm_op op, size_t len,
 						     uintptr_t skew)
 {
 	unsigned int class = bmm_class(len, skew);
-	const struct bmm_backend *found = bmm_get(&bmm_selections[op][class]);
+	const struct bmm_backend *backend = bmm_get(&bmm_selections[op][class]);
 
-	return found ? found : bmm_select(op, class);
+	return backend ? backend : bmm_select(op, class);
 }
 
 /* The operation that serves a call, once a backend was selected for it. */

@@ -3,7 +3,8 @@
 
 A variable, argument, property or function is not named by a pronoun, an article or a
 participle alone, but for a comprehension's own; a public function of a module has a
-verb and a noun. A commit's title is "area: Verb in the imperative".
+verb and a noun. A commit's title is "area: Verb in the imperative". C is read as words:
+no identifier of module/, core/ and bench/ is one of these, but for those in C_NAMES.
 
 Files that are still to be renamed are listed in scripts/names-left.txt, a line each: a
 file that is not there any more, or has no such name left, must leave the list.
@@ -38,6 +39,12 @@ NO_VERB = re.compile(
 )
 VERBS_ALL_THE_SAME = {"Bring", "Embed", "Exceed", "Feed", "Need", "Proceed", "String"}
 FUNCTIONS_OF_ONE_WORD = {"main"}
+C_FILES = [f"{part}/*.{kind}" for part in ("module", "core", "bench") for kind in "ch"]
+# The kernel's own words, a label, a file of sysfs, a count, a tracepoint's member.
+C_NAMES = {"a", "done", "other", "put", "known", "taken", "what"}
+NOT_NAMED_HERE = re.compile(
+    r'/\*.*?\*/|"(?:\\.|[^"\\])*"|#\s*(?:error|include)[^\n]*', re.DOTALL
+)
 
 
 def read_left() -> set[str]:
@@ -46,9 +53,10 @@ def read_left() -> set[str]:
     return {line for line in lines if line and not line.startswith("#")}
 
 
-def list_files() -> list[str]:
-    """Return the Python files of the tree, tracked or new."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
+def list_files(*patterns: str) -> list[str]:
+    """Return the files of the tree that match, tracked or new."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    command += patterns
     output = subprocess.check_output(command, cwd=ROOT, text=True)
     return [name for name in output.splitlines() if (ROOT / name).exists()]
 
@@ -83,9 +91,20 @@ def check_names(tree: ast.Module, *, test: bool) -> Iterator[str]:
             yield f"{node.lineno}: {node.name}(): a public function is verb_noun()"
 
 
+def check_c() -> Iterator[str]:
+    """Yield the identifiers of C that are no names."""
+    for name in list_files(*C_FILES):
+        text = NOT_NAMED_HERE.sub(
+            lambda match: "\n" * match[0].count("\n"), (ROOT / name).read_text()
+        )
+        for number, line in enumerate(text.splitlines(), 1):
+            for word in {*re.findall(r"\b[a-z]+\b", line)} & VAGUE - C_NAMES:
+                yield f"{name}:{number}: {word}: a pronoun, article or participle"
+
+
 def check_files() -> Iterator[str]:
     """Yield the faults of all files, and of the list of those to be renamed."""
-    pending, files = read_left(), list_files()
+    pending, files = read_left(), list_files("*.py")
     for name in files:
         tree = ast.parse((ROOT / name).read_text())
         faults = list(check_names(tree, test=name.startswith("tests/")))
@@ -118,7 +137,7 @@ def check_titles() -> Iterator[str]:
 
 def main() -> int:
     """Print each fault; return how the program ends."""
-    faults = [*check_files(), *check_titles()]
+    faults = [*check_files(), *check_c(), *check_titles()]
     print(*faults, sep="\n", end="\n" if faults else "")
     return bool(faults)
 

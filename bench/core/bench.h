@@ -188,7 +188,7 @@ unsigned int run_select(const struct subject *subject, const char *name);
 int run_all(struct bench *b);
 
 /* variants.c */
-void *or_exit(void *memory);
+void *require_memory(void *memory);
 void variants_add(struct variants *list, const struct variant *job,
 		  const char *name);
 void variants_add_peers(struct variants *list, const struct variant *job,

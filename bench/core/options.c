@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-static const struct option known[] = {
+static const struct option option_table[] = {
 	{ "size", required_argument, NULL, 's' },
 	{ "extent", required_argument, NULL, 'e' },
 	{ "rounds", required_argument, NULL, 'r' },
@@ -18,8 +18,8 @@ static const struct option known[] = {
 	{ 0 },
 };
 
-static bool number(const char *text, uint64_t low, uint64_t high,
-		   uint64_t *value)
+static bool parse_number(const char *text, uint64_t low, uint64_t high,
+			 uint64_t *value)
 {
 	char *end;
 
@@ -33,24 +33,25 @@ static bool add_extent(struct options *options, const char *text)
 {
 	uint64_t value;
 
-	if (!number(text, EXTENT_MIN, 1ULL << 40, &value) ||
+	if (!parse_number(text, EXTENT_MIN, 1ULL << 40, &value) ||
 	    value & (value - 1) || options->extents_nr == EXTENTS_MAX)
 		return false;
 	options->extents[options->extents_nr++] = value;
 	return true;
 }
 
-static bool take(struct options *options, int c)
+static bool take_option(struct options *options, int c)
 {
 	switch (c) {
 	case 's':
-		return number(optarg, EXTENT_MIN, 1ULL << 50, &options->size);
+		return parse_number(optarg, EXTENT_MIN, 1ULL << 50,
+				    &options->size);
 	case 'e':
 		return add_extent(options, optarg);
 	case 'r':
-		return number(optarg, 1, 10000, &options->rounds);
+		return parse_number(optarg, 1, 10000, &options->rounds);
 	case 'S':
-		return number(optarg, 1, UINT64_MAX, &options->seed);
+		return parse_number(optarg, 1, UINT64_MAX, &options->seed);
 	case 'b':
 		options->backend = optarg;
 		return true;
@@ -74,8 +75,8 @@ bool options_parse(struct options *options, int argc, char **argv)
 	*options = (struct options){
 		.subject = "", .size = 1ULL << 30, .rounds = 15, .seed = 1
 	};
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
-		if (!take(options, c))
+	while ((c = getopt_long(argc, argv, "", option_table, NULL)) != -1)
+		if (!take_option(options, c))
 			return false;
 	if (optind < argc)
 		options->subject = argv[optind];

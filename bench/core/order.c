@@ -18,10 +18,10 @@ uint64_t order_random(uint64_t *state)
 void order_shuffle(size_t *order, size_t n, uint64_t *state)
 {
 	for (; n > 1; n--) {
-		size_t other = (size_t)((order_random(state) >> 32) % n);
-		size_t keep = order[n - 1];
+		size_t partner = (size_t)((order_random(state) >> 32) % n);
+		size_t swapped = order[n - 1];
 
-		order[n - 1] = order[other];
-		order[other] = keep;
+		order[n - 1] = order[partner];
+		order[partner] = swapped;
 	}
 }

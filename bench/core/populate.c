@@ -50,7 +50,7 @@ static int map_flags(const struct memory *m)
 }
 
 /* At an aligned address. With MAP_POPULATE in @more it is populated at once. */
-static int map(struct memory *m, int more)
+static int map_memory(struct memory *m, int more)
 {
 	char *room = mmap(NULL, m->len + ALIGN, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -86,7 +86,7 @@ struct share {
 };
 
 /* Without a limit: the kernel's own function, which must not fail. */
-static void *do_share(void *arg)
+static void *populate_share(void *arg)
 {
 	struct share *share = arg;
 
@@ -101,24 +101,24 @@ static void *do_share(void *arg)
 }
 
 /* Plain threads over equal shares suffice for the limit. */
-static void share_out(const struct limit *limit, const struct memory *m,
-		      unsigned int threads)
+static void populate_shares(const struct limit *limit, const struct memory *m,
+			    unsigned int threads)
 {
 	struct share shares[WORKERS];
-	size_t each = m->len / threads & ~(size_t)(SMALL_PAGE - 1);
+	size_t chunk = m->len / threads & ~(size_t)(SMALL_PAGE - 1);
 	unsigned int i;
 
 	for (i = 0; i < threads; i++) {
 		shares[i] = (struct share){ .limit = limit,
-					    .from = m->base + i * each,
-					    .len = each };
+					    .from = m->base + i * chunk,
+					    .len = chunk };
 		if (i + 1 == threads)
-			shares[i].len = m->len - i * each;
-		else if (pthread_create(&shares[i].thread, NULL, do_share,
+			shares[i].len = m->len - i * chunk;
+		else if (pthread_create(&shares[i].thread, NULL, populate_share,
 					&shares[i]))
 			exit(2);
 	}
-	do_share(&shares[threads - 1]);
+	populate_share(&shares[threads - 1]);
 	for (i = 0; i + 1 < threads; i++)
 		pthread_join(shares[i].thread, NULL);
 }
@@ -134,7 +134,7 @@ static uint64_t limit(const struct memory *m, unsigned int threads,
 	memset(m->base, POISON, m->len);
 	for (i = 0; (kind = limit_at(BMM_CLEAR_STREAMING, i)); i++) {
 		ns = bmm_host_clock();
-		share_out(kind, m, threads);
+		populate_shares(kind, m, threads);
 		ns = bmm_host_clock() - ns;
 		if (ns < best) {
 			best = ns;
@@ -144,7 +144,7 @@ static uint64_t limit(const struct memory *m, unsigned int threads,
 	return best;
 }
 
-static int ours(const struct memory *m, unsigned int threads)
+static int populate(const struct memory *m, unsigned int threads)
 {
 	struct bmm_options options = { .size = sizeof(options),
 				       .threads = threads };
@@ -154,13 +154,13 @@ static int ours(const struct memory *m, unsigned int threads)
 
 /* ns, or 0 if the way is unknown or fails. */
 static uint64_t time_way(struct memory *m, const char *way,
-			 unsigned int threads, const char **served)
+			 unsigned int threads, const char **backend)
 {
 	bool at_once = !strcmp(way, "map-populate");
 	int error = 0;
 	uint64_t ns;
 
-	if (!at_once && map(m, 0))
+	if (!at_once && map_memory(m, 0))
 		return 0;
 	if (!strcmp(m->kind, "thp")) {
 		if (at_once) /* the system's own setting decides */
@@ -168,18 +168,18 @@ static uint64_t time_way(struct memory *m, const char *way,
 		madvise(m->base, m->len, MADV_HUGEPAGE);
 	}
 	if (!strcmp(way, "limit"))
-		return limit(m, threads, served);
-	if (!strncmp(way, "resident", 8) && ours(m, threads))
+		return limit(m, threads, backend);
+	if (!strncmp(way, "resident", 8) && populate(m, threads))
 		return 0;
 	ns = bmm_host_clock();
 	if (at_once)
-		error = map(m, MAP_POPULATE);
+		error = map_memory(m, MAP_POPULATE);
 	else if (!strcmp(way, "memset"))
 		memset(m->base, 0, m->len);
 	else if (!strcmp(way, "madvise") || !strcmp(way, "resident-madvise"))
-		share_out(NULL, m, threads);
+		populate_shares(NULL, m, threads);
 	else if (!strcmp(way, "bulkmm") || !strcmp(way, "resident"))
-		error = ours(m, threads);
+		error = populate(m, threads);
 	else
 		error = -1;
 	ns = bmm_host_clock() - ns;
@@ -196,7 +196,7 @@ static int by_value(const void *a, const void *b)
 /* The same for @calls mappings, of which the last stays: the median. */
 static uint64_t time_calls(struct memory *m, const char *way,
 			   unsigned int threads, unsigned int calls,
-			   const char **served)
+			   const char **backend)
 {
 	uint64_t ns[CALLS];
 	unsigned int i;
@@ -207,7 +207,7 @@ static uint64_t time_calls(struct memory *m, const char *way,
 		if (i && m->file >= 0 &&
 		    (ftruncate(m->file, 0) || ftruncate(m->file, (off_t)m->len)))
 			return 0;
-		ns[i] = time_way(m, way, threads, served);
+		ns[i] = time_way(m, way, threads, backend);
 		if (!ns[i])
 			return 0;
 	}
@@ -241,7 +241,7 @@ static bool all_there(const struct memory *m)
 int main(int argc, char **argv)
 {
 	struct memory m = { .file = -1 };
-	const char *served = NULL;
+	const char *backend = NULL;
 	unsigned int threads = 1;
 	char way[32], *number;
 	uint64_t ns;
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 		fputs("bmm-populate: no such memory\n", stderr);
 		return 2;
 	}
-	ns = time_calls(&m, way, threads, m.len < FEW ? CALLS : 1, &served);
+	ns = time_calls(&m, way, threads, m.len < FEW ? CALLS : 1, &backend);
 	if (!ns) {
 		fprintf(stderr, "bmm-populate: %s cannot be done here\n",
 			argv[4]);
@@ -272,10 +272,10 @@ int main(int argc, char **argv)
 	printf("{\"event\": \"sample\", \"scenario\": \"%s\", "
 	       "\"variant\": \"%s\", \"bytes\": %zu, \"ns\": %llu}\n",
 	       argv[1], argv[4], m.len, (unsigned long long)ns);
-	if (served)
+	if (backend)
 		printf("{\"event\": \"served\", \"scenario\": \"%s\", "
 		       "\"variant\": \"%s\", \"backend\": \"%s\"}\n",
-		       argv[1], argv[4], served);
+		       argv[1], argv[4], backend);
 	printf("{\"event\": \"verified\", \"scenario\": \"%s\", "
 	       "\"variant\": \"%s\", \"ok\": %s}\n",
 	       argv[1], argv[4], all_there(&m) ? "true" : "false");

@@ -56,20 +56,20 @@ unsigned int run_select(const struct subject *subject, const char *name)
 }
 
 /* The backend that the command line forces, or the fastest, not measured yet. */
-static void forget(const struct bench *b)
+static void forget_selection(const struct bench *b)
 {
 	run_select(b->subject, NULL);
 	if (b->options.backend)
 		run_select(b->subject, b->options.backend);
 }
 
-static uint64_t timed(struct bench *b, const struct variant *v)
+static uint64_t time_sample(struct bench *b, const struct variant *v)
 {
 	uint64_t start;
 	char *base;
 
 	if (v->fresh)
-		forget(b);
+		forget_selection(b);
 	else
 		bmm_measure();
 	base = place_sample(b, v);
@@ -92,15 +92,15 @@ static void print_event(const char *event, const struct variant *v)
 static void choose_limit(struct bench *b, struct variant *v)
 {
 	const struct limit *best = v->limit;
-	uint64_t least = UINT64_MAX, ns;
+	uint64_t shortest = UINT64_MAX, ns;
 	unsigned int i, k;
 
 	for (i = 0; i < 2; i++)
 		for (k = 0; (v->limit = limit_at(v->op, k)); k++) {
-			ns = timed(b, v);
-			if (ns >= least)
+			ns = time_sample(b, v);
+			if (ns >= shortest)
 				continue;
-			least = ns;
+			shortest = ns;
 			best = v->limit;
 		}
 	v->limit = best;
@@ -112,7 +112,7 @@ static void warm_up(struct bench *b, struct variant *v)
 		choose_limit(b, v);
 	/* Longer samples warm up by themselves. */
 	if (v->bytes <= SAMPLE)
-		timed(b, v);
+		time_sample(b, v);
 }
 
 static void run_round(struct bench *b, const struct variant *variants,
@@ -120,7 +120,7 @@ static void run_round(struct bench *b, const struct variant *variants,
 {
 	for (size_t i = 0; i < nr; i++) {
 		const struct variant *v = &variants[order[i]];
-		uint64_t ns = timed(b, v);
+		uint64_t ns = time_sample(b, v);
 
 		print_event("sample", v);
 		printf("\"round\": %u, \"bytes\": %zu, \"ns\": %llu}\n", round,
@@ -132,7 +132,7 @@ static void run_round(struct bench *b, const struct variant *variants,
 /* Variants that use the memory are verified in scenarios without a use. */
 static int verify_all(struct bench *b, const struct variant *variants, size_t nr)
 {
-	int wrong = 0;
+	int failed = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		bool ok;
@@ -143,9 +143,9 @@ static int verify_all(struct bench *b, const struct variant *variants, size_t nr
 		print_event("verified", &variants[i]);
 		printf("\"ok\": %s}\n", ok ? "true" : "false");
 		fflush(stdout);
-		wrong |= !ok;
+		failed |= !ok;
 	}
-	return wrong;
+	return failed;
 }
 
 /* Print what was selected: a backend, or the limit of several threads. */
@@ -163,7 +163,7 @@ static void print_served(const struct variant *v)
 
 static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 {
-	size_t *order = or_exit(calloc(nr, sizeof(*order))), i;
+	size_t *order = require_memory(calloc(nr, sizeof(*order))), i;
 	unsigned int round;
 
 	for (i = 0; i < nr; i++) {
@@ -184,13 +184,13 @@ static int run_scenario(struct bench *b, struct variant *variants, size_t nr)
 int run_all(struct bench *b)
 {
 	struct variant *v = b->variants.at, *end = v + b->variants.nr, *next;
-	int wrong = 0;
+	int failed = 0;
 
-	forget(b);
+	forget_selection(b);
 	for (; v < end; v = next) {
 		for (next = v; next < end && next->scenario == v->scenario;)
 			next++;
-		wrong |= run_scenario(b, v, (size_t)(next - v));
+		failed |= run_scenario(b, v, (size_t)(next - v));
 	}
-	return !!wrong;
+	return !!failed;
 }

@@ -13,7 +13,7 @@
 #include "bench.h"
 
 struct worker {
-	sem_t wanted;
+	sem_t start_request;
 	unsigned int number;
 };
 
@@ -23,7 +23,7 @@ static unsigned int gathered; /* threads, this one included */
 /* Of the next sample. */
 static const struct variant *work;
 static char *work_base;
-static unsigned int begun; /* samples so far */
+static unsigned int started; /* samples so far */
 static unsigned int ready, done;
 
 static inline void relax(void)
@@ -35,29 +35,29 @@ static inline void relax(void)
 #endif
 }
 
-static unsigned int get(unsigned int *p)
+static unsigned int get_count(unsigned int *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-static void add(unsigned int *p)
+static void add_one(unsigned int *p)
 {
 	__atomic_add_fetch(p, 1, __ATOMIC_RELEASE);
 }
 
 /* Pins thread @number to its own CPU among those allowed. */
-static void pin(unsigned int number)
+static void pin_thread(unsigned int number)
 {
-	cpu_set_t one;
+	cpu_set_t cpus;
 	int cpu = -1;
 
 	do
 		while (!CPU_ISSET(++cpu, &allowed))
 			;
 	while (number--);
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 }
 
 /* Pins this thread to one CPU; returns it. */
@@ -67,7 +67,7 @@ unsigned int threads_init(void)
 		CPU_ZERO(&allowed);
 		CPU_SET(0, &allowed);
 	}
-	pin(0);
+	pin_thread(0);
 	return (unsigned int)sched_getcpu();
 }
 
@@ -100,16 +100,16 @@ static void *worker_main(void *data)
 	struct worker *self = data;
 	unsigned int before;
 
-	pin(self->number);
+	pin_thread(self->number);
 	for (;;) {
-		while (sem_wait(&self->wanted))
+		while (sem_wait(&self->start_request))
 			;
-		before = get(&begun);
-		add(&ready);
-		while (get(&begun) == before)
+		before = get_count(&started);
+		add_one(&ready);
+		while (get_count(&started) == before)
 			relax();
 		do_share(self->number);
-		add(&done);
+		add_one(&done);
 	}
 	return NULL;
 }
@@ -118,17 +118,17 @@ static void *worker_main(void *data)
 static struct worker *make_workers(void)
 {
 	unsigned int n = threads_nr(), i;
-	struct worker *made = calloc(n, sizeof(*made));
+	struct worker *workers = calloc(n, sizeof(*workers));
 	pthread_t thread;
 
-	for (i = 1; made && i < n; i++) {
-		made[i].number = i;
-		sem_init(&made[i].wanted, 0, 0);
-		if (pthread_create(&thread, NULL, worker_main, &made[i]))
-			made = NULL;
+	for (i = 1; workers && i < n; i++) {
+		workers[i].number = i;
+		sem_init(&workers[i].start_request, 0, 0);
+		if (pthread_create(&thread, NULL, worker_main, &workers[i]))
+			workers = NULL;
 	}
-	if (made)
-		return made;
+	if (workers)
+		return workers;
 	fprintf(stderr, "bmm-bench: no threads\n");
 	exit(3);
 }
@@ -142,8 +142,8 @@ void threads_gather(unsigned int nr)
 		workers = make_workers();
 	ready = 0;
 	for (gathered = 1; gathered < nr; gathered++)
-		sem_post(&workers[gathered].wanted);
-	while (get(&ready) != nr - 1)
+		sem_post(&workers[gathered].start_request);
+	while (get_count(&ready) != nr - 1)
 		relax();
 }
 
@@ -155,9 +155,9 @@ void threads_run(const struct variant *v, char *base)
 	work = v;
 	work_base = base;
 	done = 0;
-	add(&begun);
+	add_one(&started);
 	do_share(0);
-	while (get(&done) != v->threads - 1)
+	while (get_count(&done) != v->threads - 1)
 		relax();
 	gathered = 0;
 }

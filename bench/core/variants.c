@@ -7,7 +7,7 @@
 #include "bench.h"
 
 /* Ends the process if there is no memory. */
-void *or_exit(void *memory)
+void *require_memory(void *memory)
 {
 	if (memory)
 		return memory;
@@ -16,20 +16,20 @@ void *or_exit(void *memory)
 }
 
 /* Names and lists live as long as the process. */
-static char *joined(const char *a, const char *b, const char *c)
+static char *join_names(const char *a, const char *b, const char *c)
 {
 	char *name = NULL;
 
 	if (asprintf(&name, "%s%s%s", a, b, c) < 0)
 		name = NULL;
-	return or_exit(name);
+	return require_memory(name);
 }
 
 /* Appends a variant. Its name must stay allocated. */
 void variants_add(struct variants *list, const struct variant *job,
 		  const char *name)
 {
-	list->at = or_exit(
+	list->at = require_memory(
 		realloc(list->at, (list->nr + 1) * sizeof(*list->at)));
 	list->at[list->nr] = *job;
 	list->at[list->nr++].name = name;
@@ -57,18 +57,18 @@ void variants_add_ours(struct variants *list, const struct variant *job,
 		       enum bmm_op op, const char *name)
 {
 	const struct bmm_backend *backend;
-	struct variant ours = *job;
+	struct variant variant = *job;
 	size_t i;
 
-	ours.op = op;
-	variants_add(list, &ours, name);
+	variant.op = op;
+	variants_add(list, &variant, name);
 	for (i = 0; (backend = bmm_backend_at(i)); i++) {
-		ours.backend = backend;
+		variant.backend = backend;
 		if (backend == &bmm_generic && bmm_op_streams(op))
 			continue;
 		if (bmm_backend_can(backend, op))
-			variants_add(list, &ours,
-				     joined(name, ":", backend->name));
+			variants_add(list, &variant,
+				     join_names(name, ":", backend->name));
 	}
 }
 
@@ -80,7 +80,7 @@ void variants_add_limits(struct variants *list, const struct variant *job)
 
 	for (i = 0; (limit.limit = limit_at(job->op, i)); i++)
 		variants_add(list, &limit,
-			     joined("limit:", limit_name(limit.limit), ""));
+			     join_names("limit:", limit_name(limit.limit), ""));
 }
 
 static unsigned int next_threads(unsigned int n)
@@ -97,21 +97,21 @@ static unsigned int next_threads(unsigned int n)
 void variants_add_threads(struct variants *list, const struct variant *job,
 			  enum bmm_op op, const char *name)
 {
-	struct variant ours = *job;
+	struct variant variant = *job;
 	char suffix[16];
 	unsigned int n;
 
-	ours.op = op;
+	variant.op = op;
 	for (n = 2; n <= threads_nr() && job->bytes / n >= EXTENT_MIN;
 	     n = next_threads(n)) {
-		ours.threads = n;
-		ours.limit = NULL;
-		if (threads_share(&ours) < ours.len)
-			ours.len = threads_share(&ours);
+		variant.threads = n;
+		variant.limit = NULL;
+		if (threads_share(&variant) < variant.len)
+			variant.len = threads_share(&variant);
 		snprintf(suffix, sizeof(suffix), "-%ut", n);
-		variants_add(list, &ours, joined(name, suffix, ""));
-		ours.limit = limit_at(op, 0);
-		variants_add(list, &ours, joined("limit", suffix, ""));
+		variants_add(list, &variant, join_names(name, suffix, ""));
+		variant.limit = limit_at(op, 0);
+		variants_add(list, &variant, join_names("limit", suffix, ""));
 	}
 }
 
@@ -126,7 +126,7 @@ char *extent_name(const char *subject, uint64_t extent, const char *suffix)
 
 	snprintf(size, sizeof(size), "-%llu%c",
 		 (unsigned long long)(extent >> (10 * power)), "bkmgt"[power]);
-	return joined(subject, size, suffix);
+	return join_names(subject, size, suffix);
 }
 
 /* Bytes that one sample walks through: a multiple of the extent. */
@@ -176,7 +176,7 @@ void extents_add(struct bench *b, struct variant job, const char *suffix)
 		return;
 	job.bytes = job.extent;
 	job.times = extent_times(job.extent);
-	extents_scenario(b, &job, joined(suffix, "-again", ""));
+	extents_scenario(b, &job, join_names(suffix, "-again", ""));
 	variants_add_peers(list, &job, e->hot, e->hot_nr);
 	if (!job.shifted)
 		return;

@@ -6,15 +6,15 @@
 #include "bench.h"
 
 /* bmm_clear_streaming() has drained, a backend called directly has not. */
-static bool to_drain(const struct variant *v)
+static bool needs_drain(const struct variant *v)
 {
 	return bmm_op_streams(v->op) &&
 	       (v->backend || v->op != BMM_CLEAR_STREAMING);
 }
 
 /* An operation of the core on one extent, drained. */
-static void ours_write(const struct variant *v, void *dst, const void *src,
-		       size_t len)
+static void write_by_core(const struct variant *v, void *dst, const void *src,
+			  size_t len)
 {
 	struct bmm_job job = { .op = v->op,
 			       .dst = dst,
@@ -26,7 +26,7 @@ static void ours_write(const struct variant *v, void *dst, const void *src,
 		bmm_job_do(&job, v->backend);
 	else
 		job_call(&job);
-	if (to_drain(v))
+	if (needs_drain(v))
 		bmm_drain();
 }
 
@@ -38,20 +38,20 @@ static void write_extent(const struct variant *v, char *dst, const char *src,
 	else if (v->limit)
 		limit_write(v->limit, v->op, dst, src, len);
 	else
-		ours_write(v, dst, src, len);
+		write_by_core(v, dst, src, len);
 }
 
 /* Does the job of a variant on a range; the last extent may be partial. */
 void walk_range(const struct variant *v, char *base, size_t bytes)
 {
-	size_t to = v->shifted ? SHIFT_TO : 0, now;
+	size_t to = v->shifted ? SHIFT_TO : 0, len;
 	size_t from = v->source + (v->shifted ? SHIFT_FROM : 0);
 	size_t cut = v->shifted ? SHIFT_CUT : 0;
 
-	for (; bytes; bytes -= now, base += now) {
-		now = bytes < v->extent ? bytes : v->extent;
-		write_extent(v, base + to, base + from, now - cut);
-		use_extent(v->use, base, now);
+	for (; bytes; bytes -= len, base += len) {
+		len = bytes < v->extent ? bytes : v->extent;
+		write_extent(v, base + to, base + from, len - cut);
+		use_extent(v->use, base, len);
 	}
 }
 

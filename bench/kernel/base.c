@@ -12,7 +12,7 @@
 #include "native.h"
 
 /* Prints one line and exits. */
-void die(const char *format, ...)
+void fatal(const char *format, ...)
 {
 	va_list args;
 
@@ -25,22 +25,22 @@ void die(const char *format, ...)
 }
 
 /* Zeroed memory for structures that the kernel follows pointers to. */
-void *need(size_t bytes)
+void *require_memory(size_t bytes)
 {
 	void *at = calloc(1, bytes);
 
 	if (!at)
-		die("no memory: %zu bytes", bytes);
+		fatal("no memory: %zu bytes", bytes);
 	return at;
 }
 
-static char *memory_map(size_t bytes)
+static char *map_region(size_t bytes)
 {
 	char *at = mmap(NULL, bytes + HUGE_SIZE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
-		die("no memory: %zu bytes: %s", bytes, strerror(errno));
+		fatal("no memory: %zu bytes: %s", bytes, strerror(errno));
 	at = (char *)(((uintptr_t)at + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1));
 	madvise(at, bytes, MADV_HUGEPAGE);
 	return at;
@@ -53,21 +53,21 @@ static char *memory_map(size_t bytes)
  * asks for the same in the same order, gets what the first one has: a
  * difference between them is not one between places.
  */
-char *memory(size_t bytes)
+char *map_memory(size_t bytes)
 {
 	static struct region {
 		char *at;
 		size_t bytes;
 	} regions[REGIONS_MAX];
-	static SIDE size_t taken;
-	struct region *region = &regions[taken++];
+	static PER_KERNEL size_t region_count;
+	struct region *region = &regions[region_count++];
 
-	if (taken > REGIONS_MAX)
-		die("too many regions");
+	if (region_count > REGIONS_MAX)
+		fatal("too many regions");
 	if (region->at && region->bytes != bytes)
-		die("the two kernels lay out memory differently");
+		fatal("the two kernels lay out memory differently");
 	if (!region->at)
-		*region = (struct region){ memory_map(bytes), bytes };
+		*region = (struct region){ map_region(bytes), bytes };
 	return region->at;
 }
 
@@ -88,13 +88,13 @@ void random_seed(uint64_t seed)
 uint64_t checksum(const void *at, uint64_t bytes)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15ULL, *word = at;
-	uint64_t made = odd;
+	uint64_t sum = odd;
 
 	for (; bytes; bytes -= sizeof(*word)) {
-		made = (made ^ *word++) * odd;
-		made ^= made >> 32;
+		sum = (sum ^ *word++) * odd;
+		sum ^= sum >> 32;
 	}
-	return made;
+	return sum;
 }
 
 /* Out of all caches, if they could hold a good part of it. */

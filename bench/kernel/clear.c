@@ -64,7 +64,7 @@ static const struct work {
 #define WORKS_NR (sizeof(works) / sizeof(works[0]))
 
 static char *folios, *pages_at;
-static SIDE zero_fn *zero;
+static PER_KERNEL zero_fn *zero;
 static size_t page_size; /* of a struct page */
 
 static const struct mode modes[] = { { "auto", -1, NULL },
@@ -109,7 +109,7 @@ static unsigned int clear_setup(struct scenario *list, uint64_t size)
 		zero = (zero_fn *)symbol("clear_huge_page");
 	state_sections(START, whole / PAGE, true);
 	pages_at = state_pages(START, whole / PAGE);
-	folios = memory(whole + 2 * HUGE_SIZE) + GUARD;
+	folios = map_memory(whole + 2 * HUGE_SIZE) + GUARD;
 	folios = (char *)(((uintptr_t)folios + HUGE_SIZE - 1) &
 			  ~(HUGE_SIZE - 1));
 	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)folios -

@@ -30,7 +30,7 @@ static const struct mode modes[] = { { "on", -1, NULL },
 				     { "cached", -1, NULL },
 				     { "streaming", -1, NULL },
 				     { NULL, -1, NULL } };
-static const struct mode none[] = { { NULL, -1, NULL } };
+static const struct mode no_modes[] = { { NULL, -1, NULL } };
 
 /**
  * struct work - one scenario
@@ -75,11 +75,11 @@ static char *dst, *src;
 static char *dst_pages, *src_pages;
 static size_t apart;	 /* at least */
 static size_t page_size; /* of a struct page */
-static SIDE copy_fn *copy;
-static SIDE migrate_fn *migrate;
-static SIDE bool silent;     /* it has no result */
-static uint64_t made;	     /* checksum of the source */
-static int returned, wanted; /* by the last call; by the kernel's own */
+static PER_KERNEL copy_fn *copy;
+static PER_KERNEL migrate_fn *migrate;
+static PER_KERNEL bool silent; /* it has no result */
+static uint64_t src_checksum;  /* checksum of the source */
+static int returned, wanted;   /* by the last call; by the kernel's own */
 
 static void copy_list(struct scenario *s, unsigned int kind, size_t bytes)
 {
@@ -91,7 +91,7 @@ static void copy_list(struct scenario *s, unsigned int kind, size_t bytes)
 	s->pages = bytes / PAGE;
 	s->bytes = bytes;
 	s->repeat = 1;
-	s->modes = work->hint == MIGRATE ? none : modes;
+	s->modes = work->hint == MIGRATE ? no_modes : modes;
 	s->extra = work->extra;
 	s->unlimited = work->use;
 	s->overwritten = work->use == USE_WRITE;
@@ -103,17 +103,17 @@ static void fill(uint64_t seed, size_t bytes)
 
 	while (word < end)
 		*word++ = order_random(&seed);
-	made = checksum(src, bytes);
+	src_checksum = checksum(src, bytes);
 }
 
 static unsigned int copy_setup(struct scenario *list, uint64_t size)
 {
 	unsigned int kind, nr = 0;
 	size_t whole = size / HUGE_SIZE * HUGE_SIZE, bytes;
-	size_t all;
+	size_t total;
 
 	apart = (whole + GUARD + FAR) / FAR * FAR;
-	all = apart + SKEW + whole;
+	total = apart + SKEW + whole;
 
 	migrate = (migrate_fn *)symbol_or_null("folio_mc_copy", 'k');
 	for (kind = 0; kind < WORKS_NR; kind++) {
@@ -128,9 +128,9 @@ static unsigned int copy_setup(struct scenario *list, uint64_t size)
 	silent = !copy;
 	if (silent)
 		copy = (copy_fn *)symbol("copy_user_huge_page");
-	state_sections(START, all / PAGE, true);
-	dst_pages = state_pages(START, all / PAGE);
-	dst = memory(HUGE_SIZE + all + GUARD) + HUGE_SIZE;
+	state_sections(START, total / PAGE, true);
+	dst_pages = state_pages(START, total / PAGE);
+	dst = map_memory(HUGE_SIZE + total + GUARD) + HUGE_SIZE;
 	AT(uint64_t, symbol("page_offset_base"), 0) = (uint64_t)dst -
 						      START * PAGE;
 	return nr;
@@ -223,7 +223,7 @@ static void copy_keep(const struct scenario *s)
 static bool copy_right(const struct scenario *s)
 {
 	return returned == wanted && !memcmp(dst, src, s->bytes) &&
-	       checksum(src, s->bytes) == made &&
+	       checksum(src, s->bytes) == src_checksum &&
 	       bytes_are(dst - GUARD, GUARD, DIRTY) &&
 	       bytes_are(dst + s->bytes, GUARD, DIRTY) &&
 	       bytes_are(src - GUARD, GUARD, DIRTY) &&

@@ -9,7 +9,7 @@
 #include "native.h"
 
 /* What is running, for the report of a fault. */
-char doing[DOING];
+char current_step[STEP_MAX];
 
 #define BUGFLAG_WARNING 1
 #define UD2		2 /* its length in bytes */
@@ -72,7 +72,7 @@ static void fault(int number, siginfo_t *info, void *context)
 		info->si_addr,
 		info->si_code == SI_KERNEL ? " (not canonical, or misaligned)" :
 					     "",
-		from, doing[0] ? ", case: " : "", doing);
+		from, current_step[0] ? ", case: " : "", current_step);
 	_exit(ENVIRONMENT);
 }
 
@@ -80,7 +80,7 @@ static void fault(int number, siginfo_t *info, void *context)
 void faults_catch(void)
 {
 	static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP };
-	stack_t stack = { .ss_sp = need(65536), .ss_size = 65536 };
+	stack_t stack = { .ss_sp = require_memory(65536), .ss_size = 65536 };
 	struct sigaction action = {
 		.sa_sigaction = fault,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK,

@@ -18,7 +18,7 @@
 #define SAMPLE_BYTES ((uint64_t)4 << 20) /* least bytes of a measured case */
 
 struct tally {
-	uint64_t cases, served, kept; /* kept: from the corpus */
+	uint64_t cases, served_cases, corpus_cases; /* kept: from the corpus */
 };
 
 static const struct variant *variant_named(const struct run *run,
@@ -47,11 +47,11 @@ static void write_case(const struct run *run, const struct variant *variant,
 		       const uint64_t *value)
 {
 	const char *const *field = run->subject->fields;
-	int at = snprintf(doing, DOING, "%s", variant->name);
+	int at = snprintf(current_step, STEP_MAX, "%s", variant->name);
 
 	for (; *field; field++, value++)
-		at += snprintf(doing + at, DOING - (size_t)at, " %s=%llu",
-			       *field, (unsigned long long)*value);
+		at += snprintf(current_step + at, STEP_MAX - (size_t)at,
+			       " %s=%llu", *field, (unsigned long long)*value);
 }
 
 /* Parses the numbers of a line, destroying it; missing ones are 0. */
@@ -70,11 +70,12 @@ static void read_numbers(const struct run *run, char *line, uint64_t *value)
 		for (f = 0; fields[f] && strcmp(fields[f], word); f++)
 			;
 		if (!number || !fields[f])
-			die("a case has no %s; it has %s, ... each with =N",
-			    word, fields[0]);
+			fatal("a case has no %s; it has %s, ... each with =N",
+			      word, fields[0]);
 		value[f] = strtoull(number, &end, 10);
 		if (*end || end == number)
-			die("%s of a case is a number, not '%s'", word, number);
+			fatal("%s of a case is a number, not '%s'", word,
+			      number);
 	}
 }
 
@@ -84,20 +85,20 @@ static const char *read_case(const struct run *run, char *line, uint64_t *value)
 	const char *name = strsep(&line, " \n");
 
 	if (!variants_known(run->subject, name))
-		die("a case begins with a variant, not with %s",
-		    *name ? name : "a blank");
+		fatal("a case begins with a variant, not with %s",
+		      *name ? name : "a blank");
 	if (line)
 		read_numbers(run, line, value);
 	return name;
 }
 
-static void build(const struct run *run, struct scenario *s,
-		  const uint64_t *value)
+static void build_scenario(const struct run *run, struct scenario *s,
+			   const uint64_t *value)
 {
 	*s = (struct scenario){ .name = "case", .repeat = 1 };
 	if (!run->subject->build(s, value))
-		die("a number of the case is out of range: %s",
-		    doing[0] ? doing : run->one_case);
+		fatal("a number of the case is out of range: %s",
+		      current_step[0] ? current_step : run->one_case);
 }
 
 /*
@@ -111,9 +112,9 @@ void fuzz_scenario(const struct run *run, struct scenario *s)
 
 	read_case(run, line, value);
 	free(line);
-	build(run, s, value);
+	build_scenario(run, s, value);
 	if (!s->bytes)
-		die("the case writes nothing: %s", run->one_case);
+		fatal("the case writes nothing: %s", run->one_case);
 	s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
 }
 
@@ -125,19 +126,20 @@ static void run_case(struct run *run, struct tally *tally,
 	uint64_t before;
 
 	write_case(run, variant, value);
-	build(run, &s, value);
+	build_scenario(run, &s, value);
 	run->subject->enter(&s);
 	run_once(run, &s, &run->variants[0]);
 	run->subject->keep(&s);
 	before = module_hits(run->subject);
 	run_once(run, &s, variant);
-	tally->served += module_hits(run->subject) != before;
+	tally->served_cases += module_hits(run->subject) != before;
 	tally->cases++;
 	if (!run_right(run, &s, variant)) {
 		run->failed = true;
-		printf("{\"event\":\"differs\",\"case\":\"%s\"}\n", doing);
+		printf("{\"event\":\"differs\",\"case\":\"%s\"}\n",
+		       current_step);
 	}
-	doing[0] = '\0';
+	current_step[0] = '\0';
 }
 
 /* Skips a case of a backend that this CPU lacks. */
@@ -154,15 +156,15 @@ static void run_line(struct run *run, struct tally *tally, char *line)
 static void run_corpus(struct run *run, struct tally *tally)
 {
 	FILE *file = fopen(run->corpus, "re");
-	char line[DOING];
+	char line[STEP_MAX];
 
 	if (!file)
-		die("%s: %s", run->corpus, strerror(errno));
+		fatal("%s: %s", run->corpus, strerror(errno));
 	while (!run->failed && fgets(line, sizeof(line), file))
 		if (!strchr("#\n", line[0]))
 			run_line(run, tally, line);
 	fclose(file);
-	tally->kept = tally->cases;
+	tally->corpus_cases = tally->cases;
 }
 
 static void run_one(struct run *run, struct tally *tally)
@@ -172,10 +174,10 @@ static void run_one(struct run *run, struct tally *tally)
 	run_line(run, tally, line);
 	free(line);
 	if (!tally->cases)
-		die("the variant is not available here: %s", run->one_case);
+		fatal("the variant is not available here: %s", run->one_case);
 }
 
-static void run_made_up(struct run *run, struct tally *tally)
+static void run_generated(struct run *run, struct tally *tally)
 {
 	uint64_t value[FIELDS_MAX];
 	time_t end = time(NULL) + (time_t)run->seconds;
@@ -194,23 +196,24 @@ void fuzz(struct run *run)
 {
 	uint64_t value[FIELDS_MAX] = { 0 };
 	struct tally tally = { 0 };
-	struct scenario any = { .repeat = 1 };
+	struct scenario scenario = { .repeat = 1 };
 
 	if (!run->module)
-		die("a fuzzer needs a module");
+		fatal("a fuzzer needs a module");
 	run->subject->draw(value);
-	run->subject->build(&any, value);
+	run->subject->build(&scenario, value);
 	run->backends = true;
-	variants_make(run, &any);
+	variants_make(run, &scenario);
 	services_quiet(); /* no messages about fallbacks */
 	if (run->one_case) {
 		run_one(run, &tally);
 	} else {
 		if (run->corpus)
 			run_corpus(run, &tally);
-		run_made_up(run, &tally);
+		run_generated(run, &tally);
 	}
 	printf("{\"event\":\"fuzz\",\"cases\":%llu,\"kept\":%llu,\"served\":%llu}\n",
-	       (unsigned long long)tally.cases, (unsigned long long)tally.kept,
-	       (unsigned long long)tally.served);
+	       (unsigned long long)tally.cases,
+	       (unsigned long long)tally.corpus_cases,
+	       (unsigned long long)tally.served_cases);
 }

@@ -33,10 +33,10 @@ typedef void contiguous_fn(void *zone);
 
 static char *pages_at;
 static uint64_t record, blocks, at, *sums;
-static SIDE uint64_t count, movable;
-static SIDE init_fn *init_range;
-static SIDE contiguous_fn *set_contiguous;
-static SIDE char *zone;
+static PER_KERNEL uint64_t count, movable;
+static PER_KERNEL init_fn *init_range;
+static PER_KERNEL contiguous_fn *set_contiguous;
+static PER_KERNEL char *zone;
 static bool answer; /* the kernel's */
 
 /* The first function is not hooked, the second one is. */
@@ -66,7 +66,7 @@ static void init(uint64_t nr)
 
 static void zone_make(void)
 {
-	char *node = need(SIZE("pglist_data"));
+	char *node = require_memory(SIZE("pglist_data"));
 
 	AT(char *, symbol("node_data"), 0) = node;
 	zone = node + OFFSET("pglist_data.node_zones") + movable * SIZE("zone");
@@ -81,8 +81,8 @@ static unsigned int hotplug_setup(struct scenario *list, uint64_t size)
 	movable = ENUM("ZONE_MOVABLE");
 	blocks = size / PAGE / BLOCK;
 	if (blocks < BLOCKS)
-		die("too small: give %llu GiB or more",
-		    (unsigned long long)(BLOCKS * BLOCK * PAGE >> 30));
+		fatal("too small: give %llu GiB or more",
+		      (unsigned long long)(BLOCKS * BLOCK * PAGE >> 30));
 	add(&list[0], "hotplug-block-128m", ALONE);
 	add(&list[1], "hotplug-block-128m-then-free", FREED);
 	add(&list[2], "hotplug-contiguous", JOINS);
@@ -91,7 +91,7 @@ static unsigned int hotplug_setup(struct scenario *list, uint64_t size)
 	init_range = (init_fn *)symbol("memmap_init_range");
 	state_sections(START, blocks * BLOCK, false);
 	pages_at = state_pages(START, blocks * BLOCK);
-	sums = (uint64_t *)memory(blocks * sizeof(*sums));
+	sums = (uint64_t *)map_memory(blocks * sizeof(*sums));
 	zone_make();
 	return 4;
 }
@@ -155,7 +155,7 @@ static void hotplug_keep(const struct scenario *s)
 
 	answer = AT(bool, zone, OFFSET("zone.contiguous"));
 	if (answer != (s->kind == WHOLE))
-		die("%s: the kernel's answer is wrong", s->name);
+		fatal("%s: the kernel's answer is wrong", s->name);
 	for (i = 0; s->kind < JOINS && i < blocks; i++) {
 		hotplug_reset(s);
 		hotplug_call(s, NULL);

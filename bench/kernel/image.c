@@ -17,8 +17,8 @@ struct entry {
 	char from; /* f: a fact; a symbol of k: the kernel, m: the module */
 };
 
-static SIDE struct entry *entries; /* sorted */
-static SIDE size_t entries_nr;
+static PER_KERNEL struct entry *entries; /* sorted */
+static PER_KERNEL size_t entries_nr;
 
 static char *read_whole(const char *directory, const char *name)
 {
@@ -29,14 +29,14 @@ static char *read_whole(const char *directory, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	file = fopen(path, "re");
 	if (!file || getdelim(&text, &room, '\0', file) < 0)
-		die("%s: %s", path, strerror(errno));
+		fatal("%s: %s", path, strerror(errno));
 	fclose(file);
 	return text;
 }
 
-static int compare(const void *one, const void *other)
+static int compare(const void *first, const void *second)
 {
-	const struct entry *a = one, *b = other;
+	const struct entry *a = first, *b = second;
 	int by = strcmp(a->name, b->name);
 
 	return by ? by : a->from - b->from;
@@ -49,7 +49,7 @@ static void read_names(const char *directory)
 
 	for (at = text, entries_nr = 0; *at; at++)
 		entries_nr += *at == '\n';
-	entries = need(entries_nr * sizeof(*entries));
+	entries = require_memory(entries_nr * sizeof(*entries));
 	for (at = text, entries_nr = 0; *(line = strsep(&at, "\n"));) {
 		struct entry *e = &entries[entries_nr++];
 		char *rest;
@@ -77,7 +77,7 @@ uint64_t fact(const char *name)
 	const struct entry *e = find(name, 'f');
 
 	if (!e)
-		die("nothing is known of %s", name);
+		fatal("nothing is known of %s", name);
 	return e->value;
 }
 
@@ -95,13 +95,13 @@ char *symbol(const char *name)
 	char *at = symbol_or_null(name, 'k');
 
 	if (!at)
-		die("the kernel has no symbol %s", name);
+		fatal("the kernel has no symbol %s", name);
 	return at;
 }
 
-static bool within(uint64_t address, const char *what, const char *size)
+static bool within(uint64_t address, const char *query, const char *size)
 {
-	uint64_t start = fact(what);
+	uint64_t start = fact(query);
 
 	return address >= start && address - start < fact(size);
 }
@@ -146,14 +146,14 @@ static void map_image(const char *directory, const char *name)
 	at = mmap((void *)base, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at != (char *)base)
-		die("the %s cannot be mapped at 0x%llx: %s", name,
-		    (unsigned long long)base,
-		    errno == EEXIST ? "the range is taken" : strerror(errno));
+		fatal("the %s cannot be mapped at 0x%llx: %s", name,
+		      (unsigned long long)base,
+		      errno == EEXIST ? "the range is taken" : strerror(errno));
 	madvise(at, bytes, MADV_HUGEPAGE);
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	file = fopen(path, "re");
 	if (!file || fread(at, 1, size, file) != size)
-		die("%s: cannot be read", path);
+		fatal("%s: cannot be read", path);
 	fclose(file);
 }
 

@@ -92,7 +92,7 @@ static bool parse(struct run *run, int argc, char **argv)
 }
 
 /* Whether a comma-separated list contains a name. */
-static bool listed(const char *list, const char *name)
+static bool is_listed(const char *list, const char *name)
 {
 	size_t length = strlen(name), part;
 
@@ -105,7 +105,7 @@ static bool listed(const char *list, const char *name)
 }
 
 /* Bytes that a scenario writes, those that it writes repeatedly counted once. */
-static uint64_t memory_of(const struct scenario *s)
+static uint64_t scenario_memory(const struct scenario *s)
 {
 	uint64_t pages = s->pages * PAGE;
 
@@ -113,7 +113,8 @@ static uint64_t memory_of(const struct scenario *s)
 }
 
 /* Whether a scenario is in a list. */
-static bool has(const struct scenario *list, unsigned int nr, const char *name)
+static bool has_scenario(const struct scenario *list, unsigned int nr,
+			 const char *name)
 {
 	while (nr--)
 		if (!strcmp(list[nr].name, name))
@@ -122,8 +123,8 @@ static bool has(const struct scenario *list, unsigned int nr, const char *name)
 }
 
 /* Loads a kernel, and lists its scenarios. */
-static unsigned int load(struct run *run, const char *directory,
-			 struct scenario *list)
+static unsigned int load_kernel(struct run *run, const char *directory,
+				struct scenario *list)
 {
 	image_load(directory);
 	state_init();
@@ -136,9 +137,9 @@ static unsigned int load(struct run *run, const char *directory,
 int main(int argc, char **argv)
 {
 	static struct run run;
-	static struct scenario list[SCENARIOS_MAX], others[SCENARIOS_MAX];
-	uint64_t written = 0;
-	unsigned int i, nr, others_nr = 0;
+	static struct scenario list[SCENARIOS_MAX], second_list[SCENARIOS_MAX];
+	uint64_t bytes_written = 0;
+	unsigned int i, nr, second_nr = 0;
 
 	if (!parse(&run, argc, argv)) {
 		fprintf(stderr,
@@ -148,14 +149,14 @@ int main(int argc, char **argv)
 	random_seed(run.seed);
 	work_pin(); /* before memory is touched */
 	faults_catch();
-	nr = load(&run, argv[1], list);
+	nr = load_kernel(&run, argv[1], list);
 	if (run.against) {
 		side_begin();
-		others_nr = load(&run, run.against, others);
+		second_nr = load_kernel(&run, run.against, second_list);
 		side_enter(0);
 	}
 	if ((run.one_case || run.fuzz) && !run.subject->fields)
-		die("there is no fuzzer for %s", run.subject->name);
+		fatal("there is no fuzzer for %s", run.subject->name);
 	if (run.one_case && !run.fuzz) {
 		fuzz_scenario(&run, &list[0]);
 		nr = 1;
@@ -165,22 +166,23 @@ int main(int argc, char **argv)
 		return run.failed;
 	}
 	for (i = 0; i < nr; i++) {
-		if (run.only ? !listed(run.only, list[i].name) :
+		if (run.only ? !is_listed(run.only, list[i].name) :
 			       list[i].extra && !run.backends)
 			continue;
-		if (run.against && !has(others, others_nr, list[i].name))
+		if (run.against &&
+		    !has_scenario(second_list, second_nr, list[i].name))
 			continue;
 		if (run.shared) {
 			shared_scenario(&run, &list[i]);
 			continue;
 		}
 		run_scenario(&run, &list[i]);
-		if (written < memory_of(&list[i]))
-			written = memory_of(&list[i]);
+		if (bytes_written < scenario_memory(&list[i]))
+			bytes_written = scenario_memory(&list[i]);
 	}
 	/* now that all memory is allocated */
 	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu}\n",
-	       run.rounds, (unsigned long long)written,
+	       run.rounds, (unsigned long long)bytes_written,
 	       (unsigned long long)buffer_huge_bytes(), sites_nr());
 	return run.failed;
 }

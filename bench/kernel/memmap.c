@@ -12,7 +12,7 @@
 #define GUARD_NR 64ULL	      /* struct pages on each side */
 #define ALTMAP	 1	      /* PGMAP_ALTMAP_VALID */
 
-static const char types[][32] WANTED = {
+static const char types[][32] LOADER_REQUEST = {
 	"enum MEMORY_DEVICE_FS_DAX",	 "enum MEMORY_DEVICE_GENERIC",
 	"enum MEMORY_DEVICE_PRIVATE",	 "enum MEMORY_DEVICE_COHERENT",
 	"enum MEMORY_DEVICE_PCI_P2PDMA",
@@ -23,13 +23,13 @@ typedef void init_fn(void *zone, uint64_t from, uint64_t pages, void *pgmap);
 static char *pages_at; /* struct page of PFN MEMMAP_START */
 static uint64_t *sums; /* of each struct page, as the kernel made it */
 static char *flags;    /* of pageblocks, as the kernel made them */
-static SIDE char *zone, *pgdat;
+static PER_KERNEL char *zone, *pgdat;
 static char *pgmap; /* struct pages point to it */
-static SIDE uint64_t *min_pages, min_pages_own;
-static SIDE init_fn *init_pages;
+static PER_KERNEL uint64_t *min_pages, min_pages_own;
+static PER_KERNEL init_fn *init_pages;
 static struct bmm_image image;
 static char *odd_page; /* that the kernel makes differ, or NULL */
-static SIDE void (*pageblock_init)(char *page, int type, bool isolate);
+static PER_KERNEL void (*pageblock_init)(char *page, int type, bool isolate);
 
 /* Has the stores of a limit write what the kernel wrote here. */
 void pages_keep(const char *page, size_t record)
@@ -41,7 +41,7 @@ void pages_keep(const char *page, size_t record)
 const struct bmm_image *pages_image(void)
 {
 	if (!image.size)
-		die("no struct page is kept for a limit to write");
+		fatal("no struct page is kept for a limit to write");
 	return &image;
 }
 
@@ -53,13 +53,13 @@ static unsigned int memmap_setup(struct scenario *list, uint64_t size)
 	state_sections(MEMMAP_START, memmap_pages + ROOM, false);
 	pages_at = state_pages(MEMMAP_START - ROOM, memmap_pages + 3 * ROOM) +
 		   ROOM * memmap_record;
-	sums = (uint64_t *)memory((memmap_pages + 2 * ROOM) * sizeof(*sums));
-	flags = memory((memmap_pages + ROOM) / PAGES_SECTION * STATE_FLAGS);
-	pgdat = need(SIZE("pglist_data"));
+	sums = (uint64_t *)map_memory((memmap_pages + 2 * ROOM) * sizeof(*sums));
+	flags = map_memory((memmap_pages + ROOM) / PAGES_SECTION * STATE_FLAGS);
+	pgdat = require_memory(SIZE("pglist_data"));
 	zone = pgdat + OFFSET("pglist_data.node_zones") +
 	       ENUM("ZONE_DEVICE") * SIZE("zone");
 	AT(char *, zone, OFFSET("zone.zone_pgdat")) = pgdat;
-	pgmap = memory(PAGE);
+	pgmap = map_memory(PAGE);
 	min_pages = (uint64_t *)symbol_or_null("memmap_min_pages", 'm');
 	min_pages_own = min_pages ? *min_pages : 0;
 	return nr;

@@ -27,11 +27,11 @@ bool memmap_is_early(const uint64_t *v, uint64_t pfn)
 /* How many struct pages of a unit the kernel writes, for correct GB/s. */
 uint64_t memmap_unit_pages(const uint64_t *v, uint64_t pfn)
 {
-	uint64_t unit = 1ULL << v[ORDER], kept = 2 * PAGE / memmap_record;
+	uint64_t unit = 1ULL << v[ORDER], unshared = 2 * PAGE / memmap_record;
 
-	if (v[HAS_ALTMAP] || unit <= kept || memmap_is_early(v, pfn))
+	if (v[HAS_ALTMAP] || unit <= unshared || memmap_is_early(v, pfn))
 		return unit;
-	return kept;
+	return unshared;
 }
 
 /*
@@ -50,7 +50,7 @@ static bool may_be_odd(const uint64_t *v)
  */
 bool memmap_build(struct scenario *s, const uint64_t *v)
 {
-	uint64_t own = v[HAS_ALTMAP] ? v[RESERVE] + v[FREE] : 0;
+	uint64_t header_pages = v[HAS_ALTMAP] ? v[RESERVE] + v[FREE] : 0;
 	uint64_t pfn;
 
 	if (v[TYPE] >= TYPES || v[ORDER] > ORDER_1G ||
@@ -62,7 +62,7 @@ bool memmap_build(struct scenario *s, const uint64_t *v)
 	memcpy(s->value, v, sizeof(s->value));
 	s->modes = memmap_modes;
 	s->peers = memmap_peers(v[ORDER]);
-	s->pages = own < v[PAGES] ? v[PAGES] - own : 0;
+	s->pages = header_pages < v[PAGES] ? v[PAGES] - header_pages : 0;
 	s->from = MEMMAP_START + v[FROM] + v[PAGES] - s->pages;
 	s->bytes = 0;
 	for (pfn = s->from; pfn < s->from + s->pages; pfn += 1ULL << v[ORDER])
@@ -76,11 +76,11 @@ static uint64_t draw_below(uint64_t n)
 }
 
 /* Small as often as large. */
-static uint64_t draw_size(uint64_t most)
+static uint64_t draw_size(uint64_t max)
 {
-	uint64_t bits = 64 - (uint64_t)__builtin_clzll(most | 1);
+	uint64_t bits = 64 - (uint64_t)__builtin_clzll(max | 1);
 
-	return draw_below(1ULL << draw_below(bits + 1)) % (most + 1);
+	return draw_below(1ULL << draw_below(bits + 1)) % (max + 1);
 }
 
 static bool one_in(uint64_t n)
@@ -92,7 +92,7 @@ static bool one_in(uint64_t n)
 void memmap_draw(uint64_t *v)
 {
 	static const uint8_t orders[] = { 0, 0, ORDER_2M, ORDER_2M, ORDER_1G };
-	uint64_t own, most = memmap_pages / 4 * 3, align, unit;
+	uint64_t header_pages, max = memmap_pages / 4 * 3, align, unit;
 
 	v[TYPE] = draw_below(TYPES);
 	v[ORDER] = one_in(3) ? draw_below(ORDER_1G + 1) :
@@ -101,8 +101,8 @@ void memmap_draw(uint64_t *v)
 	v[HAS_ALTMAP] = one_in(2);
 	v[RESERVE] = v[HAS_ALTMAP] ? draw_size(memmap_pages / 32) : 0;
 	v[FREE] = v[HAS_ALTMAP] ? draw_size(memmap_pages / 32) : 0;
-	own = v[RESERVE] + v[FREE];
-	v[PAGES] = own + draw_size(most / unit) * unit;
+	header_pages = v[RESERVE] + v[FREE];
+	v[PAGES] = header_pages + draw_size(max / unit) * unit;
 	if (one_in(8))
 		v[PAGES] -= draw_below(v[PAGES] % (2 * unit) + 1);
 	if (v[PAGES] > memmap_pages)
@@ -134,8 +134,8 @@ struct device {
 	unsigned int early; /* sections present at boot */
 };
 
-#define DEVICE(named, kind, behind, ...) \
-	{ .name = (named), .type = (kind), .suffix = (behind), __VA_ARGS__ }
+#define DEVICE(label, kind, behind, ...) \
+	{ .name = (label), .type = (kind), .suffix = (behind), __VA_ARGS__ }
 #define OWN   .altmap = true
 #define EXTRA .extra = true
 #define OF_2M .order = ORDER_2M
@@ -166,7 +166,8 @@ static const struct device devices[] = {
 static bool list_device(struct scenario *s, const struct device *d,
 			const char *size)
 {
-	uint64_t v[FIELDS_MAX] = { 0 }, unit = 1ULL << d->order, own = 0;
+	uint64_t v[FIELDS_MAX] = { 0 }, unit = 1ULL << d->order,
+		 header_pages = 0;
 
 	if (memmap_pages <= d->shift + d->cut)
 		return false;
@@ -176,15 +177,16 @@ static bool list_device(struct scenario *s, const struct device *d,
 	v[PAGES] = memmap_pages - d->shift - d->cut;
 	v[HAS_ALTMAP] = d->altmap;
 	if (d->altmap)
-		own = HEADER + v[PAGES] * memmap_record / PAGE;
-	own = (own + v[FROM] + unit - 1) / unit * unit - v[FROM];
-	if (own + unit > v[PAGES])
+		header_pages = HEADER + v[PAGES] * memmap_record / PAGE;
+	header_pages = (header_pages + v[FROM] + unit - 1) / unit * unit -
+		       v[FROM];
+	if (header_pages + unit > v[PAGES])
 		return false;
-	v[PAGES] -= (v[PAGES] - own) % unit;
+	v[PAGES] -= (v[PAGES] - header_pages) % unit;
 	v[RESERVE] = d->altmap ? HEADER : 0;
-	v[FREE] = d->altmap ? own - HEADER : 0;
-	v[FROM] += d->altmap ? 0 : own;
-	v[PAGES] -= d->altmap ? 0 : own;
+	v[FREE] = d->altmap ? header_pages - HEADER : 0;
+	v[FROM] += d->altmap ? 0 : header_pages;
+	v[PAGES] -= d->altmap ? 0 : header_pages;
 	v[EARLY_NR] = d->early;
 	v[COLD] = d->altmap; /* the others were just zeroed */
 	*s = (struct scenario){ .repeat = 1, .extra = d->extra };
@@ -195,14 +197,14 @@ static bool list_device(struct scenario *s, const struct device *d,
 /* Lists the devices of a size; returns how many. */
 unsigned int memmap_devices(struct scenario *list, uint64_t size)
 {
-	char named[16];
+	char label[16];
 	unsigned int i, nr = 0;
 
 	memmap_record = SIZE("page");
 	memmap_pages = size / PAGE / PAGES_SECTION * PAGES_SECTION;
-	snprintf(named, sizeof(named), "%llug",
+	snprintf(label, sizeof(label), "%llug",
 		 (unsigned long long)(size >> 30));
 	for (i = 0; i < DEVICES; i++)
-		nr += list_device(&list[nr], &devices[i], named);
+		nr += list_device(&list[nr], &devices[i], label);
 	return nr;
 }

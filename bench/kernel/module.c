@@ -17,36 +17,36 @@ static char *module_symbol(const char *name)
 	char *at = symbol_or_null(name, 'm');
 
 	if (!at)
-		die("the module has no symbol %s", name);
+		fatal("the module has no symbol %s", name);
 	return at;
 }
 
 /* Saves its memory, followed by its per-CPU memory. */
 static void module_keep(char *state)
 {
-	size_t own;
-	const char *percpu = services_percpu(&own);
+	size_t percpu_bytes;
+	const char *percpu = services_percpu(&percpu_bytes);
 
 	memcpy(state, base, bytes);
-	memcpy(state + bytes, percpu, own);
+	memcpy(state + bytes, percpu, percpu_bytes);
 }
 
 static void module_put(const char *state)
 {
-	size_t own;
-	char *percpu = services_percpu(&own);
+	size_t percpu_bytes;
+	char *percpu = services_percpu(&percpu_bytes);
 
 	memcpy(base, state, bytes);
-	memcpy(percpu, state + bytes, own);
+	memcpy(percpu, state + bytes, percpu_bytes);
 }
 
 static char *module_copy(void)
 {
-	size_t own;
+	size_t percpu_bytes;
 	char *state;
 
-	services_percpu(&own);
-	state = need(bytes + own);
+	services_percpu(&percpu_bytes);
+	state = require_memory(bytes + percpu_bytes);
 	module_keep(state);
 	return state;
 }
@@ -64,7 +64,7 @@ bool module_init(void)
 	init = (void *)module_symbol("init_module");
 	err = init();
 	if (err)
-		die("the module refuses to load: error %d", err);
+		fatal("the module refuses to load: error %d", err);
 	loaded = module_copy();
 	return true;
 }
@@ -161,7 +161,7 @@ static void protect(char *from, const char *to, int how)
 	char *first = (char *)((uintptr_t)from & ~(PAGE - 1));
 
 	if (mprotect(first, (size_t)(to - first), how))
-		die("memory cannot be protected: %s", strerror(errno));
+		fatal("memory cannot be protected: %s", strerror(errno));
 }
 
 /*
@@ -198,7 +198,7 @@ static void serving(int op, char *buf, size_t size)
 	text[show(NULL, backends_file(op), text)] = '\0';
 	name = strchr(text, '[');
 	if (!name)
-		die("the module lists no backend that serves: %s", text);
+		fatal("the module lists no backend that serves: %s", text);
 	name++;
 	snprintf(buf + at, size - at, "%s%.*s", at ? "/" : "",
 		 (int)strcspn(name, "=]"), name);

@@ -23,24 +23,24 @@
 #define SCENARIOS_MAX  24
 #define NAME_MAX_BYTES 64
 #define FIELDS_MAX     16
-#define DOING	       512
+#define STEP_MAX       512
 #define NO_OP	       (-2)
 
 /*
  * What belongs to one kernel. With two of them (side.c) each has its own; all
  * that is not marked is common to both, such as the memory that is measured.
  */
-#define SIDE __attribute__((__section__("side")))
+#define PER_KERNEL __attribute__((__section__("side")))
 
 /* A member of a kernel structure, at an offset found at run time. */
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
 
 /* What the loader is to find in the kernel's BTF: it reads that section. */
-#define WANTED __attribute__((__section__(".wanted")))
-#define FACT(what)                                       \
-	({                                               \
-		static const char asked[] WANTED = what; \
-		fact(asked);                             \
+#define LOADER_REQUEST __attribute__((__section__(".wanted")))
+#define FACT(query)                                                 \
+	({                                                          \
+		static const char request[] LOADER_REQUEST = query; \
+		fact(request);                                      \
 	})
 #define OFFSET(path) FACT("offset " path)
 #define SIZE(name)   FACT("size " name)
@@ -55,9 +55,9 @@
 	type stub_##name(__VA_ARGS__)
 
 /* One that does the same as another, whose arguments may be fewer. */
-#define STUB_AS(name, other)                        \
-	extern __typeof__(stub_##other) stub_##name \
-		__attribute__((__alias__("stub_" #other)))
+#define STUB_AS(name, original)                        \
+	extern __typeof__(stub_##original) stub_##name \
+		__attribute__((__alias__("stub_" #original)))
 
 /**
  * struct mode - a mode of the module's path
@@ -103,7 +103,7 @@ struct variant {
  * @repeat: operations per sample, each after a reset
  * @order:  of folios or runs
  * @from, @pages: the PFNs in question
- * @each:   pages per call, if it takes several calls
+ * @pages_per_call: pages per call, if it takes several calls
  * @kind:   what else distinguishes it, known to its subject
  * @modes:  modes that are variants
  * @peers:  names of published methods, up to a NULL; or NULL
@@ -119,7 +119,7 @@ struct scenario {
 	unsigned int order;
 	uint64_t from;
 	uint64_t pages;
-	uint64_t each;
+	uint64_t pages_per_call;
 	unsigned int kind;
 	const struct mode *modes;
 	const char *const *peers;
@@ -235,16 +235,16 @@ void side_enter(unsigned int side);
 unsigned int side_now(void);
 
 /* faults.c */
-extern char doing[];
+extern char current_step[];
 void faults_catch(void);
 void faults_count_warnings(void);
 unsigned int faults_warnings(void);
 
 /* base.c */
 __attribute__((__noreturn__, __format__(__printf__, 1, 2))) void
-die(const char *format, ...);
-void *need(size_t bytes);
-char *memory(size_t bytes);
+fatal(const char *format, ...);
+void *require_memory(size_t bytes);
+char *map_memory(size_t bytes);
 uint64_t random_next(void);
 void random_seed(uint64_t seed);
 uint64_t checksum(const void *at, uint64_t bytes);

@@ -54,7 +54,7 @@ char *divert_keep(const char *name, void *to)
 	char *at = behind_endbr(symbol(name));
 
 	if (memcmp(at, nop, NEAR))
-		die("%s has no patch site", name);
+		fatal("%s has no patch site", name);
 	near_write(at, JUMP, to);
 	return at + NEAR;
 }

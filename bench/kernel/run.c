@@ -24,11 +24,12 @@ static void run_enter(const struct run *run, const struct scenario *s,
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct variant *variant)
 {
-	const struct variant *own = variant->limit || variant->loop ||
-						    variant->peer ?
-					    variant :
-					    NULL;
-	uint64_t took = 0, begun;
+	const struct variant *harness_variant = variant->limit ||
+								variant->loop ||
+								variant->peer ?
+							variant :
+							NULL;
+	uint64_t took = 0, start;
 	unsigned int i;
 
 	if (variant->side != side_now())
@@ -36,9 +37,9 @@ uint64_t run_once(const struct run *run, const struct scenario *s,
 	module_swap(variant);
 	for (i = 0; i < s->repeat; i++) {
 		run->subject->reset(s);
-		begun = bmm_host_clock();
-		run->subject->call(s, own);
-		took += bmm_host_clock() - begun;
+		start = bmm_host_clock();
+		run->subject->call(s, harness_variant);
+		took += bmm_host_clock() - start;
 	}
 	return took / s->repeat;
 }
@@ -53,22 +54,22 @@ static bool has_result(const struct scenario *s, const struct variant *variant)
 bool run_right(struct run *run, const struct scenario *s,
 	       const struct variant *variant)
 {
-	bool same;
+	bool matches;
 
 	if (!has_result(s, variant))
 		return true;
 	if (run->corrupt && (variant->mode || (run->against && !variant->side)))
 		*run->subject->output(s) ^= 0x10;
-	same = run->subject->right(s);
-	if (!same)
+	matches = run->subject->right(s);
+	if (!matches)
 		fprintf(stderr, "%s: %s differs\n", s->name, variant->name);
-	return same;
+	return matches;
 }
 
 static void print_verdicts(const struct run *run, const struct scenario *s,
-			   const bool *same)
+			   const bool *matches)
 {
-	char served[128];
+	char backend[128];
 	size_t i;
 
 	side_enter(0);
@@ -78,17 +79,17 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 		if (has_result(s, variant))
 			printf("{\"event\":\"verified\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ok\":%s}\n",
 			       s->name, variant->name,
-			       same[i] ? "true" : "false");
+			       matches[i] ? "true" : "false");
 		if (!variant->mode || variant->backend)
 			continue;
 		module_swap(variant);
-		module_served(run->subject, variant->mode, served,
-			      sizeof(served));
+		module_served(run->subject, variant->mode, backend,
+			      sizeof(backend));
 		if (!module_hits(run->subject))
-			snprintf(served, sizeof(served), "kernel");
-		if (served[0])
+			snprintf(backend, sizeof(backend), "kernel");
+		if (backend[0])
 			printf("{\"event\":\"served\",\"scenario\":\"%s\",\"variant\":\"%s\",\"backend\":\"%s\"}\n",
-			       s->name, variant->name, served);
+			       s->name, variant->name, backend);
 	}
 	fflush(stdout);
 }
@@ -97,7 +98,7 @@ static void print_verdicts(const struct run *run, const struct scenario *s,
 void run_scenario(struct run *run, const struct scenario *s)
 {
 	size_t order[VARIANTS_MAX], i;
-	bool same[VARIANTS_MAX];
+	bool matches[VARIANTS_MAX];
 	unsigned int round;
 
 	variants_make(run, s);
@@ -109,7 +110,7 @@ void run_scenario(struct run *run, const struct scenario *s)
 	for (i = 0; i < run->nr; i++) {
 		order[i] = i;
 		run_once(run, s, &run->variants[i]);
-		same[i] = run_right(run, s, &run->variants[i]);
+		matches[i] = run_right(run, s, &run->variants[i]);
 	}
 	for (round = 0; round < run->rounds; round++) {
 		order_shuffle(order, run->nr, &run->seed);
@@ -117,15 +118,15 @@ void run_scenario(struct run *run, const struct scenario *s)
 			const struct variant *variant = &run->variants[order[i]];
 			uint64_t ns = run_once(run, s, variant);
 
-			same[order[i]] &= run_right(run, s, variant);
+			matches[order[i]] &= run_right(run, s, variant);
 			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
 			       s->name, variant->name, (unsigned long long)ns,
 			       (unsigned long long)s->bytes);
 		}
 	}
-	print_verdicts(run, s, same);
+	print_verdicts(run, s, matches);
 	for (i = 0; i < run->nr; i++)
-		run->failed |= !same[i];
+		run->failed |= !matches[i];
 	variants_free(run);
 }
 

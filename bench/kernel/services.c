@@ -139,12 +139,12 @@ STUB(long, copy_from_kernel_nofault, void *to, const void *from, size_t size)
 }
 
 /* The kernel's kallsyms_on_each_match_symbol(); the image has each name once. */
-static int match_symbol(int (*found)(void *, unsigned long), const char *name,
-			void *data)
+static int match_symbol(int (*callback)(void *, unsigned long),
+			const char *name, void *data)
 {
 	char *at = symbol_or_null(name, 'k');
 
-	return at ? found(data, (unsigned long)at) : 0;
+	return at ? callback(data, (unsigned long)at) : 0;
 }
 
 /* The only symbol that the module looks up by a kprobe, which is refused. */
@@ -166,7 +166,7 @@ STUB(bool, try_module_get, void *module)
 
 STUB(void *, kobject_create_and_add, const char *name, void *parent)
 {
-	return need(PAGE);
+	return require_memory(PAGE);
 }
 
 /*

@@ -9,7 +9,7 @@
 
 extern char __start_side[], __stop_side[];
 
-static char *other; /* the copy of the side that is not running */
+static char *saved; /* the copy of the side that is not running */
 static unsigned int now;
 
 static size_t side_bytes(void)
@@ -26,8 +26,8 @@ unsigned int side_now(void)
 /* Puts the first one aside; of the second one nothing is known yet. */
 void side_begin(void)
 {
-	other = need(side_bytes());
-	memcpy(other, __start_side, side_bytes());
+	saved = require_memory(side_bytes());
+	memcpy(saved, __start_side, side_bytes());
 	memset(__start_side, 0, side_bytes());
 	now = 1;
 }
@@ -35,14 +35,14 @@ void side_begin(void)
 /* Changes sides, unless it is running already. */
 void side_enter(unsigned int side)
 {
-	char *at = __start_side, *kept = other, swapped;
+	char *at = __start_side, *from = saved, swapped;
 
 	if (side == now)
 		return;
-	for (; at < __stop_side; at++, kept++) {
+	for (; at < __stop_side; at++, from++) {
 		swapped = *at;
-		*at = *kept;
-		*kept = swapped;
+		*at = *from;
+		*from = swapped;
 	}
 	now = side;
 	state_cpu();

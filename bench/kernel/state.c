@@ -13,13 +13,13 @@
 
 #define STACK ((size_t)16384) /* THREAD_SIZE */
 
-static SIDE char **roots; /* of sections */
+static PER_KERNEL char **roots; /* of sections */
 
 /* Makes the calling thread run on the one CPU, as far as the kernel sees. */
 void state_cpu(void)
 {
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, fact("gs")))
-		die("GS cannot be set: %s", strerror(errno));
+		fatal("GS cannot be set: %s", strerror(errno));
 }
 
 /* Voluntary, or lazy if the kernel's own function no longer knows that. */
@@ -86,17 +86,17 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 			 1ULL << ENUM("SECTION_HAS_MEM_MAP_BIT");
 	size_t usage = SIZE("mem_section_usage");
 
-	roots = need((last / per_root + 1) * sizeof(*roots));
+	roots = require_memory((last / per_root + 1) * sizeof(*roots));
 	if (early)
 		flags |= early_bits();
 	for (nr = from / PAGES_SECTION; nr <= last; nr++) {
 		char **root = &roots[nr / per_root], *section, *use;
 
 		if (!*root)
-			*root = need(PAGE);
+			*root = require_memory(PAGE);
 		section = *root + nr % per_root * size;
 		/* the pageblock flags follow it */
-		use = need(usage + STATE_FLAGS);
+		use = require_memory(usage + STATE_FLAGS);
 		memset(use + OFFSET("mem_section_usage.subsection_map"), 0xff,
 		       sizeof(uint64_t));
 		AT(uint64_t, section,
@@ -113,7 +113,7 @@ void state_sections(uint64_t from, uint64_t pages, bool early)
 char *state_pages(uint64_t from, uint64_t pages)
 {
 	uint64_t size = SIZE("page"), align = size << 18;
-	char *at = memory(pages * size + align);
+	char *at = map_memory(pages * size + align);
 
 	at += (from * size - (uint64_t)at) % align;
 

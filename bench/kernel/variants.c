@@ -10,12 +10,13 @@
 
 #include "native.h"
 
-static struct variant *add(struct run *run, const char *name, const char *suffix)
+static struct variant *add_variant(struct run *run, const char *name,
+				   const char *suffix)
 {
 	struct variant *variant = &run->variants[run->nr++];
 
 	if (run->nr > VARIANTS_MAX)
-		die("too many variants");
+		fatal("too many variants");
 	*variant = (struct variant){ .mode = NULL };
 	snprintf(variant->name, sizeof(variant->name), "%s%s", name, suffix);
 	return variant;
@@ -49,11 +50,12 @@ bool variants_known(const struct subject *subject, const char *name)
 {
 	size_t length = strcspn(name, ":");
 	const struct mode *mode;
-	char known[NAME_MAX_BYTES];
+	char mode_name[NAME_MAX_BYTES];
 
 	for (mode = subject->modes; mode->name; mode++) {
-		name_mode(subject, mode, known, sizeof(known));
-		if (strlen(known) == length && !memcmp(known, name, length))
+		name_mode(subject, mode, mode_name, sizeof(mode_name));
+		if (strlen(mode_name) == length &&
+		    !memcmp(mode_name, name, length))
 			return true;
 	}
 	return false;
@@ -71,16 +73,16 @@ static void add_mode(struct run *run, const struct mode *mode)
 	if (is_shared(mode) && !run->backends)
 		return;
 	name_mode(subject, mode, name, sizeof(name));
-	variant = add(run, name, "");
+	variant = add_variant(run, name, "");
 	variant->mode = mode;
 	if (!module_prepare(variant, subject))
-		die("the module does not attach %s in mode %s", subject->name,
-		    mode->name);
+		fatal("the module does not attach %s in mode %s", subject->name,
+		      mode->name);
 	if (!run->backends || mode->op < 0 || is_shared(mode))
 		return;
 	for (i = 0; (backend = bmm_backend_at(i)); i++) {
 		snprintf(suffix, sizeof(suffix), ":%s", backend->name);
-		variant = add(run, name, suffix);
+		variant = add_variant(run, name, suffix);
 		variant->mode = mode;
 		variant->backend = backend->name;
 		if (!module_prepare(variant, subject))
@@ -94,10 +96,10 @@ static void add_kernels(struct run *run)
 	const char *base = run->against ? "against" : "stock";
 	unsigned int side = !!run->against;
 
-	add(run, base, "")->side = side;
-	add(run, base, "-again")->side = side;
+	add_variant(run, base, "")->side = side;
+	add_variant(run, base, "-again")->side = side;
 	if (run->against)
-		add(run, "kernel", "");
+		add_variant(run, "kernel", "");
 }
 
 /* Sets up all variants of a scenario. */
@@ -115,15 +117,15 @@ void variants_make(struct run *run, const struct scenario *s)
 	if (run->stock)
 		return;
 	for (i = 0; s->peers && s->peers[i]; i++)
-		add(run, s->peers[i], "")->peer = i + 1;
+		add_variant(run, s->peers[i], "")->peer = i + 1;
 	if (s->unlimited)
 		return;
 	if (run->subject->loop) {
-		add(run, "limit:", "loop")->loop = true;
+		add_variant(run, "limit:", "loop")->loop = true;
 		return;
 	}
 	for (i = 0; (limit = limit_at(run->subject->op, i)); i++)
-		add(run, "limit:", limit_name(limit))->limit = limit;
+		add_variant(run, "limit:", limit_name(limit))->limit = limit;
 }
 
 /* Detaches the module, and frees what it was in each variant. */

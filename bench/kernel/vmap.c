@@ -25,21 +25,21 @@ typedef int range_fn(uint64_t from, uint64_t to, uint64_t physical,
 typedef int vmalloc_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages,
 		       unsigned int shift);
 
-static SIDE pages_fn *map_pages;
-static SIDE range_fn *map_range;
-static SIDE vmalloc_fn *map_vmalloc;
-static SIDE char *area;
-static size_t taken;
-static uint64_t *kept;
+static PER_KERNEL pages_fn *map_pages;
+static PER_KERNEL range_fn *map_range;
+static PER_KERNEL vmalloc_fn *map_vmalloc;
+static PER_KERNEL char *area;
+static size_t tables_used;
+static uint64_t *kernel_entries;
 static int result, kept_result;
 static unsigned int kept_warnings;
 
 /* Replaces __pte_alloc_kernel(); tables are cleared in advance. */
 static int table_alloc(uint64_t *entry)
 {
-	if (taken == TABLES)
+	if (tables_used == TABLES)
 		return -12;
-	*entry = (uint64_t)&vmap_tables[ENTRIES * taken++] | TABLE;
+	*entry = (uint64_t)&vmap_tables[ENTRIES * tables_used++] | TABLE;
 	return 0;
 }
 
@@ -59,20 +59,20 @@ static void *area_find(const void *address)
 /* Marks MTRRs as known and off: the kernel checks before it maps 2 MiB. */
 static void memory_types_make(void)
 {
-	char *known = symbol_or_null("mtrr_state_set", 'k');
+	char *probe = symbol_or_null("mtrr_state_set", 'k');
 
-	if (known)
-		AT(char, known, 0) = 1;
+	if (probe)
+		AT(char, probe, 0) = 1;
 }
 
 static void tables_make(void)
 {
 	uint64_t *top = AT(uint64_t *, symbol("init_mm"),
 			   OFFSET("mm_struct.pgd"));
-	uint64_t *upper = (uint64_t *)memory(PAGE);
+	uint64_t *upper = (uint64_t *)map_memory(PAGE);
 
-	vmap_middle = (uint64_t *)memory(PAGE);
-	vmap_tables = (uint64_t *)memory(TABLES * PAGE);
+	vmap_middle = (uint64_t *)map_memory(PAGE);
+	vmap_tables = (uint64_t *)map_memory(TABLES * PAGE);
 	top[ADDRESS >> 39 & (ENTRIES - 1)] = (uint64_t)upper | TABLE;
 	upper[ADDRESS >> 30 & (ENTRIES - 1)] = (uint64_t)vmap_middle | TABLE;
 }
@@ -85,23 +85,24 @@ static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 	divert("__pte_alloc_kernel", table_alloc);
 	divert("pmd_free_pte_page", table_free);
 	divert("find_vm_area", area_find);
-	area = need(SIZE("vm_struct"));
+	area = require_memory(SIZE("vm_struct"));
 	AT(uint64_t, area, OFFSET("vm_struct.flags")) = VM_MAP;
 	vmap_pages_make();
 	AT(uint64_t, symbol("page_offset_base"), 0) = 0;
 	tables_make();
 	memory_types_make();
 	faults_count_warnings();
-	vmap_array = need(VMAP_ARRAY * sizeof(*vmap_array));
-	kept = need(VMAP_MOST * sizeof(*kept));
+	vmap_array = require_memory(VMAP_ARRAY * sizeof(*vmap_array));
+	kernel_entries = require_memory(VMAP_MOST * sizeof(*kernel_entries));
 	return vmap_jobs(list);
 }
 
 /* Entries that a call may touch, and their neighbours. */
 static uint64_t reach(const struct scenario *s)
 {
-	uint64_t calls = s->pages / s->each;
-	uint64_t end = s->value[AT_PAGE] + (calls - 1) * s->from + s->each;
+	uint64_t calls = s->pages / s->pages_per_call;
+	uint64_t end = s->value[AT_PAGE] + (calls - 1) * s->from +
+		       s->pages_per_call;
 
 	return (end + ENTRIES - 1) & ~(ENTRIES - 1);
 }
@@ -116,9 +117,10 @@ static void vmap_reset(const struct scenario *s)
 		missing = v[SEED];
 	else if (v[MISSING] == ALL_MISSING)
 		missing = ~0ULL;
-	taken = missing == ~0ULL ? 0 : used;
+	tables_used = missing == ~0ULL ? 0 : used;
 	memset(vmap_tables, 0,
-	       (taken + used < TABLES ? taken + used : TABLES) * PAGE);
+	       (tables_used + used < TABLES ? tables_used + used : TABLES) *
+		       PAGE);
 	for (i = 0; i < used; i++) {
 		table = (uint64_t)&vmap_tables[ENTRIES * i] | TABLE;
 		vmap_middle[i] = missing >> i % 64 & 1 ? 0 : table;
@@ -136,7 +138,8 @@ static void vmap_reset(const struct scenario *s)
 static int call(const struct scenario *s, uint64_t at, void **pages)
 {
 	const uint64_t *v = s->value;
-	uint64_t end = at + s->each * PAGE, prot = vmap_prots[v[PROT]];
+	uint64_t end = at + s->pages_per_call * PAGE,
+		 prot = vmap_prots[v[PROT]];
 
 	if (v[ENTRY] == PAGE_ARRAY)
 		return map_pages(at, end, prot, pages);
@@ -152,7 +155,7 @@ static void call_all(const struct scenario *s)
 	uint64_t at = ADDRESS + s->value[AT_PAGE] * PAGE, i;
 
 	result = 0;
-	for (i = 0; i < s->pages; i += s->each, at += s->from * PAGE)
+	for (i = 0; i < s->pages; i += s->pages_per_call, at += s->from * PAGE)
 		result |= call(s, at, vmap_array + i);
 }
 
@@ -177,17 +180,18 @@ static void vmap_keep(const struct scenario *s)
 	kept_result = result;
 	kept_warnings = faults_warnings();
 	for (i = 0; i < nr; i++)
-		kept[i] = translated(i);
+		kernel_entries[i] = translated(i);
 	if (s->kind == ANY)
 		return;
 	if (result)
-		die("%s: the kernel's function fails", s->name);
+		fatal("%s: the kernel's function fails", s->name);
 	for (i = 0; i < s->pages; i++) {
-		at = s->value[AT_PAGE] + i / s->each * s->from + i % s->each;
-		if (kept[at] != vmap_value(s, i))
-			die("%s: the kernel's entry %llu is 0x%llx", s->name,
-			    (unsigned long long)at,
-			    (unsigned long long)kept[at]);
+		at = s->value[AT_PAGE] + i / s->pages_per_call * s->from +
+		     i % s->pages_per_call;
+		if (kernel_entries[at] != vmap_value(s, i))
+			fatal("%s: the kernel's entry %llu is 0x%llx", s->name,
+			      (unsigned long long)at,
+			      (unsigned long long)kernel_entries[at]);
 	}
 }
 
@@ -199,14 +203,14 @@ static bool vmap_right(const struct scenario *s)
 	if (faults_warnings() != kept_warnings || result != kept_result)
 		return false;
 	for (i = 0; i < nr; i++)
-		if (translated(i) != kept[i])
+		if (translated(i) != kernel_entries[i])
 			return false;
 	return true;
 }
 
 static char *vmap_output(const struct scenario *s)
 {
-	uint64_t at = s->value[AT_PAGE] + s->each / 2;
+	uint64_t at = s->value[AT_PAGE] + s->pages_per_call / 2;
 	uint64_t *entry = vmap_middle + at / ENTRIES;
 
 	if (!(*entry & LEAF))
@@ -243,13 +247,13 @@ static void limit_entries(const struct scenario *s)
 {
 	uint64_t at = s->value[AT_PAGE], i;
 
-	for (i = 0; i < s->pages; i += s->each, at += s->from) {
+	for (i = 0; i < s->pages; i += s->pages_per_call, at += s->from) {
 		uint64_t *to = vmap_tables + at % (TABLES * ENTRIES);
 
 		if (s->value[ENTRY] == RANGE)
-			limit_range(to, vmap_value(s, i), s->each);
+			limit_range(to, vmap_value(s, i), s->pages_per_call);
 		else
-			limit_pages(to, vmap_array + i, s->each);
+			limit_pages(to, vmap_array + i, s->pages_per_call);
 	}
 }
 

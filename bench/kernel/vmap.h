@@ -91,7 +91,9 @@ extern uint64_t *vmap_middle, *vmap_tables;
 static inline uint64_t vmap_value(const struct scenario *s, uint64_t i)
 {
 	if (s->value[ENTRY] == RANGE)
-		return (VMAP_START + s->value[PHYSICAL] + i % s->each) * PAGE |
+		return (VMAP_START + s->value[PHYSICAL] +
+			i % s->pages_per_call) *
+			       PAGE |
 		       VMAP_KERNEL;
 	return vmap_pfn(vmap_array[i]) * PAGE | VMAP_KERNEL;
 }

@@ -70,13 +70,13 @@ static const struct {
 
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
 
-static void add(struct scenario *s, size_t nr)
+static void add_scenario(struct scenario *s, size_t nr)
 {
 	snprintf(s->name, sizeof(s->name), "%s", jobs[nr].name);
 	memcpy(s->value, jobs[nr].value, sizeof(jobs[nr].value));
 	s->pages = jobs[nr].pages;
-	s->each = s->value[PAGES];
-	s->from = jobs[nr].step ? jobs[nr].step : s->each;
+	s->pages_per_call = s->value[PAGES];
+	s->from = jobs[nr].step ? jobs[nr].step : s->pages_per_call;
 	s->kind = jobs[nr].shape;
 	s->bytes = s->pages * sizeof(*vmap_tables);
 	s->repeat = 20;
@@ -89,27 +89,27 @@ unsigned int vmap_jobs(struct scenario *list)
 	unsigned int nr;
 
 	for (nr = 0; nr < JOBS; nr++)
-		add(&list[nr], nr);
+		add_scenario(&list[nr], nr);
 	return nr;
 }
 
 /* The numbers of a case of the fuzzer. */
 void vmap_draw(uint64_t *v)
 {
-	uint64_t any = random_next();
+	uint64_t random = random_next();
 
-	v[ENTRY] = any % ENTRIES_NR;
+	v[ENTRY] = random % ENTRIES_NR;
 	v[SEED] = random_next() % (1ULL << 32);
-	v[AT_PAGE] = any >> 8 & 1 ? any % (2 * ENTRIES) : 0;
+	v[AT_PAGE] = random >> 8 & 1 ? random % (2 * ENTRIES) : 0;
 	v[PAGES] = 1 + random_next() % (1ULL << random_next() % 12);
 	v[ORDER] = random_next() % 12;
-	v[MISSING] = (any >> 16) % MISSING_NR;
-	v[PROT] = any >> 24 & 3 ? 0 : (any >> 26) % VMAP_PROTS;
+	v[MISSING] = (random >> 16) % MISSING_NR;
+	v[PROT] = random >> 24 & 3 ? 0 : (random >> 26) % VMAP_PROTS;
 	v[SHIFT] = v[ENTRY] == RANGE ? ANY_SIZE : 12;
-	v[PHYSICAL] = v[AT_PAGE] + (any >> 32 & 1 ? any >> 33 & 1023 : 0);
-	if (v[ENTRY] == RANGE || any >> 48 & 1)
+	v[PHYSICAL] = v[AT_PAGE] + (random >> 32 & 1 ? random >> 33 & 1023 : 0);
+	if (v[ENTRY] == RANGE || random >> 48 & 1)
 		return;
-	v[ODD] = (any >> 49) % ODDS;
+	v[ODD] = (random >> 49) % ODDS;
 	v[ODD_AT] = random_next() % v[PAGES];
 }
 
@@ -127,7 +127,7 @@ bool vmap_build(struct scenario *s, const uint64_t *v)
 		return false;
 	memcpy(s->value, v, FIELDS * sizeof(*v));
 	s->kind = ANY;
-	s->pages = s->each = s->from = v[PAGES];
+	s->pages = s->pages_per_call = s->from = v[PAGES];
 	s->bytes = s->pages * sizeof(*vmap_tables);
 	s->modes = vmap_modes;
 	s->unlimited = true;

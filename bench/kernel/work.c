@@ -8,38 +8,38 @@
 
 #include "native.h"
 
-#define OTHERS_MAX 32
+#define WORKERS_MAX 32
 
-static struct other {
+static struct worker {
 	pthread_t thread;
 	void *work; /* NULL: free */
 	int caller; /* CPU */
-} others[OTHERS_MAX];
+} workers[WORKERS_MAX];
 
 static cpu_set_t allowed; /* what the process was started with */
 
 /* Stays on one CPU: another one has none of the data in its caches. */
 void work_pin(void)
 {
-	cpu_set_t one;
+	cpu_set_t cpus;
 	int cpu = 0;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
 	while (!CPU_ISSET(cpu, &allowed))
 		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-static struct other *other_of(const void *work)
+static struct worker *worker_of(const void *work)
 {
 	size_t i;
 
-	for (i = 0; i < OTHERS_MAX; i++)
-		if (others[i].work == work)
-			return &others[i];
+	for (i = 0; i < WORKERS_MAX; i++)
+		if (workers[i].work == work)
+			return &workers[i];
 	return NULL;
 }
 
@@ -51,45 +51,45 @@ static void work_run(void *work)
 }
 
 /* Like a scheduler with an idle CPU: not on the caller's. */
-static void other_place(const struct other *other)
+static void worker_place(const struct worker *worker)
 {
 	cpu_set_t may = allowed;
 
 	if (CPU_COUNT(&may) < 2)
 		return;
-	CPU_CLR(other->caller, &may);
+	CPU_CLR(worker->caller, &may);
 	sched_setaffinity(0, sizeof(may), &may);
 }
 
-static void *other_main(void *other)
+static void *worker_main(void *worker)
 {
-	other_place(other);
+	worker_place(worker);
 	state_cpu();
-	work_run(((struct other *)other)->work);
+	work_run(((struct worker *)worker)->work);
 	return NULL;
 }
 
 STUB(bool, queue_work_node, int node, void *queue, void *work)
 {
-	struct other *other = other_of(NULL);
+	struct worker *worker = worker_of(NULL);
 
-	if (!other)
+	if (!worker)
 		return false;
-	*other = (struct other){ .work = work, .caller = sched_getcpu() };
-	if (!pthread_create(&other->thread, NULL, other_main, other))
+	*worker = (struct worker){ .work = work, .caller = sched_getcpu() };
+	if (!pthread_create(&worker->thread, NULL, worker_main, worker))
 		return true;
-	other->work = NULL;
+	worker->work = NULL;
 	return false;
 }
 
 STUB(bool, cancel_work_sync, void *work)
 {
-	struct other *other = other_of(work);
+	struct worker *worker = worker_of(work);
 
-	if (!other)
+	if (!worker)
 		return false;
-	pthread_join(other->thread, NULL);
-	other->work = NULL;
+	pthread_join(worker->thread, NULL);
+	worker->work = NULL;
 	return false;
 }
 

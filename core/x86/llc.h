@@ -19,10 +19,10 @@ static inline void bmm_x86_cpuid(uint32_t leaf, uint32_t sub, uint32_t out[4])
 static inline size_t bmm_x86_llc(void)
 {
 	static const uint32_t leaves[] = { 4, 0x8000001d };
-	size_t i, line, parts, ways, found = 0;
+	size_t i, line, parts, ways, bytes = 0;
 	uint32_t out[4], sub;
 
-	for (i = 0; i < 2 && !found; i++) {
+	for (i = 0; i < 2 && !bytes; i++) {
 		bmm_x86_cpuid(leaves[i] & 0x80000000, 0, out);
 		if (out[0] < leaves[i])
 			continue;
@@ -33,10 +33,10 @@ static inline size_t bmm_x86_llc(void)
 			line = (out[1] & 0xfff) + 1;
 			parts = (out[1] >> 12 & 0x3ff) + 1;
 			ways = (out[1] >> 22) + 1;
-			found = line * parts * ways * ((size_t)out[2] + 1);
+			bytes = line * parts * ways * ((size_t)out[2] + 1);
 		}
 	}
-	return found;
+	return bytes;
 }
 
 #endif
