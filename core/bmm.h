@@ -24,11 +24,11 @@
  * @copy:            as bmm_copy()
  * @copy_streaming:  as bmm_copy_streaming()
  * @clear:           as bmm_clear()
- * @clear_streaming: as bmm_clear_streaming(), without the drain
+ * @clear_streaming: as bmm_clear_streaming()
  *
  * An operation that a backend lacks is NULL. One that it has keeps the
- * operation's contract: streaming bypasses the cache, anything else leaves the
- * destination in it.
+ * operation's contract: streaming bypasses the cache and leaves the drain to
+ * the caller, anything else leaves the destination in the cache.
  */
 struct bmm_backend {
 	const char *name;

@@ -9,10 +9,12 @@
  * Pools. bmm_populate() makes a mapping resident as fast as the machine allows,
  * with as many threads as help; bmm_clear_parallel() zeroes what is resident.
  *
- * Ordering. Streaming operations write with non-temporal stores, which bypass
- * the cache and are weakly ordered. Until bmm_drain() has returned on the same
- * thread, nothing may read or partly rewrite the destination, and no pointer to
- * it may be published.
+ * Ordering. Streaming operations (bmm_stamp(), bmm_fill(), all that are named
+ * _streaming) write with non-temporal stores, which bypass the cache and are
+ * weakly ordered. Until bmm_drain() has returned on the same thread, nothing
+ * may read or partly rewrite the destination, and no pointer to it may be
+ * published. The drain is the caller's, one for any number of calls: it takes
+ * longer than a short call does.
  *
  * Backends. The store instructions are selected by measurement, for each
  * operation and by the length of calls: the first call of an operation, or

@@ -22,7 +22,7 @@ void bmm_clear(void *dst, size_t len)
 
 	if (bmm_serves(BMM_CLEAR, len) != BMM_CLEAR) {
 		bmm_drain_stores(); /* not ahead of earlier stores, either */
-		bmm_clear_streaming(dst, len);
+		bmm_clear_streaming(dst, len); /* drains */
 	} else if (len) {
 		backend->clear(dst, len);
 	}
@@ -33,8 +33,10 @@ void bmm_clear(void *dst, size_t len)
  * @dst: any alignment; whole cache lines are the fast case
  * @len: bytes; 0 is a no-op, and @dst may then be NULL
  *
- * Bypasses the cache, and drains before it returns. A line that is only partly
- * inside the extent may stay in the cache.
+ * Bypasses the cache. A line that is only partly inside the extent may stay in
+ * the cache. Weakly ordered until bmm_drain(), as all streaming operations; but
+ * as long as the library is libbulkmm.so.0 this one drains by itself, too,
+ * which version 0.1 promised.
  */
 void bmm_clear_streaming(void *dst, size_t len)
 {

@@ -55,6 +55,7 @@ static void pool_prepare(struct pool *pool)
 		pool->zeroed[pool->zeroed_nr++] = buffer;
 		pool->ahead++;
 	}
+	bmm_drain();
 }
 
 static void *pool_take(struct pool *pool)

@@ -49,6 +49,16 @@ def test_a_drain_orders_stores_for_devices_too() -> None:
     assert drain[0] == "dmb oshst"
 
 
+def test_only_a_streaming_clear_drains_for_its_caller() -> None:
+    """Programs built for 0.1 rely on it; no other operation may cost a drain."""
+    code = test_core_arm64.instructions("core_operations.c.o")
+    clear = code["bmm_clear_streaming"]
+    (drain,) = [at for at, line in enumerate(clear) if line == "dmb oshst"]
+    assert all(at > drain for at, line in enumerate(clear) if line == "ret")
+    for name in ("bmm_copy_streaming", "bmm_stamp"):
+        assert "dmb oshst" not in code[name]
+
+
 @pytest.mark.parametrize("link", [[], ["-static"]], ids=["shared", "static"])
 def test_the_examples_work(
     crossed: Installed,
