@@ -3,9 +3,10 @@
 
 from bench import amount
 from bulkmm.shell import options
-from lab.machine import kinds
+from lab.machine import debug_kernels
 from lab.machine.arch import X86_64
 
+LAB_KERNELS = debug_kernels.of(X86_64)
 HOW = """In several processes, each with fresh memory and an order of its own; in each
     round of a process every variant runs once, in random order. Every output is
     verified."""
@@ -80,7 +81,7 @@ bench kernel: bench.kernel.run:kernel
 [subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all
     that the module serves
 --kernel {"|".join(X86_64.series)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
-    of the lab ({", ".join(kinds.of(X86_64))}, too), below /boot, a vmlinuz, or a .deb
+    of the lab ({", ".join(LAB_KERNELS)}, too), below /boot, a vmlinuz, or a .deb
 --module FILE  take this bulkmm.ko, or none (default: the lab's, or the installed one,
     or one built against installed headers)
 --against KERNEL  compare with this kernel, named in the same ways; a module only if

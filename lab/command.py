@@ -5,10 +5,10 @@ import argparse
 
 from bulkmm.shell import options
 from lab import choices
-from lab.machine import arch, kinds
+from lab.machine import arch, debug_kernels
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
-SERIES = arch.X86_64.series
+SERIES, LAB_KERNELS = arch.X86_64.series, ", ".join(debug_kernels.NAMES)
 DEFINES = """\
 --module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
 """
@@ -19,7 +19,7 @@ SCENARIO  run this (see: bulkmm lab list)
 MACHINE = f"""\
 --arch NAME = {USUAL}  boot {" or ".join(arch.NAMES)}
 --kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
-    {", ".join(kinds.NAMES)} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
+    {LAB_KERNELS} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
 --accel {{{",".join(choices.ACCEL)}}} = auto  use KVM if a guest boots under it,
     else TCG
 --cpu NAME  emulate this CPU of QEMU's (default: max)

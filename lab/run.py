@@ -22,11 +22,11 @@ from lab.choices import CPUS
 from lab.machine import (
     accel,
     build,
+    debug_kernels,
     debugkernel,
     disk,
     image,
     kernels,
-    kinds,
     klog,
     root,
     upstream,
@@ -66,9 +66,9 @@ class Request:
         return self.kernel or self.arch.series[0]
 
     @property
-    def kind(self) -> kinds.Kind | None:
+    def kind(self) -> debug_kernels.Kind | None:
         """Return the kind of a kernel that the lab builds."""
-        return kinds.find(self.kernel)
+        return debug_kernels.find(self.kernel)
 
     @property
     def words(self) -> str:
@@ -119,10 +119,10 @@ def need_memory(request: Request) -> None:
 
 
 def kernel_of(
-    debian_root: root.Root, name: str, progress: Progress, arch: Arch = X86_64
+    debian_root: root.DebianRoot, name: str, progress: Progress, arch: Arch = X86_64
 ) -> Kernel:
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
-    if kind := kinds.find(name):
+    if kind := debug_kernels.find(name):
         return debugkernel.ensure(debian_root, kind, progress)
     return kernels.ensure(debian_root, name, progress, arch)
 
@@ -133,7 +133,7 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
 
     That takes minutes, in which other commands have the cache.
     """
-    for kind in filter(None, map(kinds.find, names)):
+    for kind in filter(None, map(debug_kernels.find, names)):
         with ExitStack() as stack:
             with locked(progress) as cache:
                 debian_root = root.ensure(cache, progress)
@@ -146,9 +146,9 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
         yield cache
 
 
-def cached(debian_root: root.Root, name: str) -> Kernel | None:
+def cached(debian_root: root.DebianRoot, name: str) -> Kernel | None:
     """Return such a kernel if there is nothing to fetch or build."""
-    if kind := kinds.find(name):
+    if kind := debug_kernels.find(name):
         return debugkernel.cached(debian_root, kind)
     return kernels.cached(debian_root, name)
 
@@ -357,12 +357,12 @@ def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
     return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
 
 
-def _lock_checks(kind: kinds.Kind | None, end: dict[str, Any]) -> list[Check]:
+def _lock_checks(kind: debug_kernels.Kind | None, end: dict[str, Any]) -> list[Check]:
     """Check that a kernel with lockdep kept it running to the end.
 
     Lockdep turns itself off after its first report, and when its tables are full.
     """
-    if not kind or "CONFIG_PROVE_LOCKING" not in kinds.options(kind.text):
+    if not kind or "CONFIG_PROVE_LOCKING" not in debug_kernels.options(kind.text):
         return []
     debug_locks = end.get("debug_locks")
     return [

@@ -20,7 +20,7 @@ from bulkmm.shell.progress import Progress
 from lab.machine import kernels
 from lab.machine import root as roots
 from lab.machine.arch import X86_64
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
 SUITES = (
     *(*roots.SUITES, roots.OLDER, f"{roots.OLDER}-backports"),
@@ -58,7 +58,7 @@ class Offer:
 class Archive:
     """Debian's archive, as the lab's root reaches it."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: DebianRoot) -> None:
         self.root = root
         self.home = root.var / "archive"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bulkmm.control.record import ScenarioRecord, Scenarios
 from bulkmm.shell.errors import Exit
 from lab.choices import FLAGS
-from lab.machine import arch, kernels, kinds
+from lab.machine import arch, debug_kernels, kernels
 from lab.scenario import SCENARIOS, Scenario
 
 
@@ -49,7 +49,7 @@ def _fits(scenario: Scenario, args: argparse.Namespace) -> bool:
 def _series(scenario: Scenario, name: str, kernel: str | None = None) -> list[str]:
     """Return which of an architecture's kernels, or of the one, a scenario runs on."""
     on = arch.find(name)
-    candidates = [kernel] if kernel else [*on.series, *kinds.of(on)]
+    candidates = [kernel] if kernel else [*on.series, *debug_kernels.of(on)]
     candidates = [each for each in candidates if not kernels.problem(each, on)]
     return [each for each in candidates if scenario.runs_on(each, on)]
 

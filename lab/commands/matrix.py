@@ -23,7 +23,7 @@ from lab import run
 from lab.commands import page
 from lab.commands.run import asked
 from lab.machine import arch as archs
-from lab.machine import kernels, kinds, pins, root
+from lab.machine import debug_kernels, kernels, root, versions
 from lab.paths import locked, need_sources
 from lab.scenario import SCENARIOS, Scenario
 
@@ -125,7 +125,7 @@ def _newer(cells: list[Cell]) -> list[Cell]:
             except UsageError as error:  # a series may have left the archive
                 progress.note(f"{on.name}: {error}")
                 continue
-            if kernels.age(release) > kernels.age(pins.kernel(name, on)):
+            if kernels.age(release) > kernels.age(versions.kernel(name, on)):
                 newer[name, on.name] = release
     where = ", ".join(sorted(newer.values())) or "none"
     progress.note(f"newer than what is pinned: {where}")
@@ -183,7 +183,7 @@ def checked() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
         Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
-        for kernel in kinds.NAMES
+        for kernel in debug_kernels.NAMES
         for one in SCENARIOS
         for words in one.debug.get(kernel, ())
     ]
@@ -259,7 +259,7 @@ def rated(cell: Cell, document: Document) -> list[Ratio]:
     None of a kernel that the lab builds: its own checks take most of the time.
     """
     first = document.results[0].scenario if document.results else ""
-    pairs = () if kinds.find(cell.kernel) else RATED.get(cell.path, ())
+    pairs = () if debug_kernels.find(cell.kernel) else RATED.get(cell.path, ())
     return [
         ratio
         for base, variant in pairs

@@ -16,7 +16,7 @@ from bulkmm.shell.child import explained
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import root as roots
-from lab.machine.root import SUITES, Root
+from lab.machine.root import SUITES, DebianRoot
 from lab.paths import PROJECT, built, content_key, copy_sources
 
 CONTROL = PROJECT / "debian" / "control"
@@ -88,12 +88,12 @@ def packages(folder: Path) -> list[Path]:
     return sorted(deb for deb in folder.glob("*.deb") if "-dbgsym_" not in deb.name)
 
 
-def root(cache: Path, progress: Progress) -> Root:
+def root(cache: Path, progress: Progress) -> DebianRoot:
     """Return the Debian root that builds packages, and has what they work with."""
     names = [*field("Build-Depends"), *TOOLS, *INSTALLED]
     # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
-    builder = Root(cache / f"packaging-{content_key([], *SUITES, *names)}")
+    builder = DebianRoot(cache / f"packaging-{content_key([], *SUITES, *names)}")
     return roots.ensure_root(builder, names, "the root that builds packages", progress)
 
 

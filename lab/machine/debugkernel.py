@@ -15,9 +15,9 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import kernels, upstream
 from lab.machine.arch import X86_64
+from lab.machine.debug_kernels import SERIES, Kind, lacking
 from lab.machine.kernels import Kernel
-from lab.machine.kinds import SERIES, Kind, lacking
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 from lab.paths import lock, made_whole, need_space
 
 SPACE = 4_000_000_000  # source and objects with debug information
@@ -32,18 +32,18 @@ APPLY = 'cd "$1" && busybox patch -p1 -i "$2"'
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 
-def cached(root: Root, kind: Kind) -> Kernel | None:
+def cached(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
     stock = kernels.cached(root, SERIES)
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
 
 
-def _of(root: Root, kind: Kind, stock: Kernel) -> Kernel:
+def _of(root: DebianRoot, kind: Kind, stock: Kernel) -> Kernel:
     return Kernel(root, kind.release(stock.release.partition("-")[0]))
 
 
-def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
+def ensure(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     """Return the kernel of a kind, built unless the root has this configuration.
 
     That is under a lock of its own: once all is prepared, this needs the cache used,
@@ -61,7 +61,7 @@ def ensure(root: Root, kind: Kind, progress: Progress) -> Kernel:
     return kernel
 
 
-def prepare(root: Root, kind: Kind, progress: Progress) -> Kernel:
+def prepare(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     """Return the stock kernel whose source is built, and install the compiler."""
     name = kind.compiler
     if not (root.path / "usr/bin" / name).exists():
@@ -95,7 +95,7 @@ def _image(kernel: Kernel) -> Path:
     return kernel.root.path / f"boot/vmlinuz-{kernel.release}"
 
 
-def apply(root: Root, patch: Path, source: Path, version: str) -> None:
+def apply(root: DebianRoot, patch: Path, source: Path, version: str) -> None:
     """Apply a patch to a source below the root, or say which version it is not for."""
     copy = Path(shutil.copy(patch, source))
     names = root.inner(source), copy.name

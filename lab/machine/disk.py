@@ -14,7 +14,7 @@ from bulkmm.shell.progress import Progress
 from lab.machine import debs, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
-from lab.machine.root import SUITES, Root
+from lab.machine.root import SUITES, DebianRoot
 from lab.paths import built, content_key
 from lab.scenario import find
 
@@ -54,7 +54,7 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     place = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
 
     def make(part: Path) -> None:
-        guest = Root(part / "tree")
+        guest = DebianRoot(part / "tree")
         child.run(["cp", "-a", str(base.path), str(guest.path)], LIMIT)
         _install(guest, kernel, packages)
         _image(kernel.root, guest.path, part / "disk")
@@ -65,19 +65,19 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
     return built(place, step, progress, make, keep=2) / "disk"
 
 
-def tree(kernel: Kernel, progress: Progress) -> Root:
+def tree(kernel: Kernel, progress: Progress) -> DebianRoot:
     """Return the Debian of a kernel, with what the packages depend on."""
     suite = kernel.suite
     names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OWN_PACKAGES)
     place = f"disk-tree/{suite}-{content_key([], *SUITES, *names)}"
-    system = Root(kernel.root.var / place, suite)
+    system = DebianRoot(kernel.root.var / place, suite)
     roots.ensure_root(system, names, f"the Debian of guests ({suite})", progress)
     for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
         shutil.rmtree(system.path / dull, ignore_errors=True)
     return system
 
 
-def _install(guest: Root, kernel: Kernel, packages: Path) -> None:
+def _install(guest: DebianRoot, kernel: Kernel, packages: Path) -> None:
     """Install the packages on a system that has this kernel only."""
     _add_headers(kernel, guest.path)
     notes = guest.path / NOTES
@@ -112,7 +112,7 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
             shutil.copytree(lab / name, tree / name, symlinks=True)
 
 
-def _image(root: Root, tree: Path, disk: Path) -> None:
+def _image(root: DebianRoot, tree: Path, disk: Path) -> None:
     used = int(root.run(["du", "-sB1", root.inner(tree)]).split()[0])
     size = f"{(used * 5 // 4 + ROOM) >> 20}M"
     argv = ["mke2fs", "-q", "-t", "ext4", "-d", root.inner(tree)]

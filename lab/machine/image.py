@@ -15,7 +15,7 @@ from bulkmm.shell.progress import Progress
 from lab.machine import userland
 from lab.machine.arch import Arch
 from lab.machine.kernels import Kernel, module_name, with_dependencies
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 from lab.paths import GUEST, PROJECT, built, content_key, copy_sources
 
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
@@ -46,7 +46,7 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     return built(place, "packing the guest", progress, make, KEEP) / "base.cpio"
 
 
-def _ensure_helpers(root: Root, arch: Arch, progress: Progress) -> Path:
+def _ensure_helpers(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
     """Return the directory of the lab's own programs for guests."""
     tops = [GUEST, PROJECT / "core", PROJECT / "lib"]
     sources = [one for top in tops for one in top.rglob("*") if one.suffix in PROGRAMS]
@@ -91,13 +91,13 @@ def _add_module(kernel: Kernel, module: str, to: Path) -> None:
     kernel.root.run(["sh", "-c", f'{tool} "$1" >"$2"', "sh", inner, out])
 
 
-def pack(root: Root, tree: Path, archive: Path) -> None:
+def pack(root: DebianRoot, tree: Path, archive: Path) -> None:
     """Pack a tree below the root into an archive below the root."""
     root.run(["sh", "-c", PACK, "sh", root.inner(tree), root.inner(archive)])
 
 
 def initramfs(
-    root: Root,
+    root: DebianRoot,
     base: Path,
     run: Path,
     job: str,

@@ -21,10 +21,10 @@ from bulkmm.shell.child import ChildError, explained
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.machine import arch as archs
-from lab.machine import kinds, pins
+from lab.machine import debug_kernels, versions
 from lab.machine import root as roots
 from lab.machine.arch import X86_64, Arch
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
 SERIES = X86_64.series
 # older ones count what changes for modules: 6.1.0-56
@@ -36,7 +36,7 @@ HEADERS = "linux-headers-"
 class Kernel:
     """A kernel unpacked in the root."""
 
-    root: Root
+    root: DebianRoot
     release: str
 
     @property
@@ -52,7 +52,7 @@ class Kernel:
     @property
     def compiler(self) -> str:
         """Return the root's compiler for its modules."""
-        kind = kinds.of_release(self.release)
+        kind = debug_kernels.of_release(self.release)
         return kind.compiler if kind else self.arch.compiler
 
     @property
@@ -74,10 +74,10 @@ class Kernel:
 
 def problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
-    kind_names = kinds.of(arch)
+    kind_names = debug_kernels.of(arch)
     if name in (*arch.series, *kind_names):
         return ""
-    if kinds.find(name):
+    if debug_kernels.find(name):
         return f"kernel {name} is built for {X86_64.name} only"
     if RELEASE.fullmatch(name):
         is_foreign = archs.of_release(name) is not arch
@@ -96,21 +96,23 @@ def check(name: str, *on: Arch) -> None:
         raise UsageError(problems[0])
 
 
-def _remembered(root: Root, name: str, arch: Arch) -> Path:
+def _remembered(root: DebianRoot, name: str, arch: Arch) -> Path:
     return root.var / "kernels" / f"{name}-{arch.name}.json"
 
 
-def cached(root: Root, name: str, arch: Arch = X86_64) -> Kernel | None:
+def cached(root: DebianRoot, name: str, arch: Arch = X86_64) -> Kernel | None:
     """Return the kernel if an earlier run has fetched it for the same pin."""
     record = files.read_json(_remembered(root, name, arch))
-    if "release" not in record or record.get("pinned") != pins.kernel(name, arch):
+    if "release" not in record or record.get("pinned") != versions.kernel(name, arch):
         return None
     return Kernel(root, record["release"])
 
 
-def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Kernel:
+def ensure(
+    root: DebianRoot, name: str, progress: Progress, arch: Arch = X86_64
+) -> Kernel:
     """Return the kernel of a series or release, fetched if necessary."""
-    pinned = pins.kernel(name, arch)
+    pinned = versions.kernel(name, arch)
     kernel = cached(root, name, arch)
     if not kernel:
         kernel = _fetched(root, name, arch, progress)
@@ -126,12 +128,12 @@ def ensure(root: Root, name: str, progress: Progress, arch: Arch = X86_64) -> Ke
     return kernel
 
 
-def newest(root: Root, name: str, arch: Arch) -> str:
+def newest(root: DebianRoot, name: str, arch: Arch) -> str:
     """Return the newest release of a series, whatever is pinned."""
     return _release(_index(root), name, arch)
 
 
-def update(root: Root, progress: Progress) -> None:
+def update(root: DebianRoot, progress: Progress) -> None:
     """Fetch the package index, with the suites of older kernels."""
     for place, text in roots.older().items():
         (root.path / place).write_text(text, encoding="ascii")
@@ -142,13 +144,13 @@ def update(root: Root, progress: Progress) -> None:
         root.run(["apt-get", "update", "-q"], 300)
 
 
-def _index(root: Root) -> set[str]:
+def _index(root: DebianRoot) -> set[str]:
     return set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
 
 
-def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:
+def _fetched(root: DebianRoot, name: str, arch: Arch, progress: Progress) -> Kernel:
     """Return the kernel that is pinned, else the newest, fetched."""
-    pinned = pins.kernel(name, arch)
+    pinned = versions.kernel(name, arch)
     try:
         return _whole(root, pinned or newest(root, name, arch), progress)
     except (ChildError, UsageError):
@@ -160,7 +162,7 @@ def _fetched(root: Root, name: str, arch: Arch, progress: Progress) -> Kernel:
     return _whole(root, newest(root, name, arch), progress)
 
 
-def _whole(root: Root, release: str, progress: Progress) -> Kernel:
+def _whole(root: DebianRoot, release: str, progress: Progress) -> Kernel:
     """Return a release, fetched if the root has it not."""
     kernel = Kernel(root, release)
     if (kernel.modules / "modules.dep").is_file():
@@ -237,7 +239,7 @@ def header_packages(index: set[str], release: str, version: str) -> tuple[str, .
 
 @contextmanager
 def fetched(
-    root: Root, names: Sequence[str], to: Path, apt: Sequence[str] = ()
+    root: DebianRoot, names: Sequence[str], to: Path, apt: Sequence[str] = ()
 ) -> Iterator[list[Path]]:
     """Fetch packages, and delete them when the block exits."""
     shutil.rmtree(to, ignore_errors=True)
@@ -250,7 +252,7 @@ def fetched(
         shutil.rmtree(to)
 
 
-def unpack(root: Root, debs: list[Path]) -> None:
+def unpack(root: DebianRoot, debs: list[Path]) -> None:
     """Unpack packages into the root."""
     for deb in debs:
         # --keep-directory-symlink: /lib is a link in a merged /usr

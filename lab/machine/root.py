@@ -16,7 +16,7 @@ from pathlib import Path
 from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab.machine import pins
+from lab.machine import versions
 from lab.paths import claimed, content_key, made_whole, need_space
 
 SUITE = "trixie"
@@ -44,7 +44,7 @@ INSTALLED = ("dpkg-query", "-W", "-f", "${Package} ${Version}\\n")
 
 
 @dataclass(frozen=True)
-class Root:
+class DebianRoot:
     """A Debian root; ``var`` is the lab's own directory in it."""
 
     path: Path
@@ -130,7 +130,7 @@ def _signed_by(entry: Path) -> Path | None:
 
 
 def _mmdebstrap(
-    to: Root, names: Sequence[str], architectures: str, keyring: Path | None
+    to: DebianRoot, names: Sequence[str], architectures: str, keyring: Path | None
 ) -> list[str]:
     lines = sources([OLDER], OLDER) if to.suite == OLDER else sources(SUITES)
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
@@ -140,31 +140,33 @@ def _mmdebstrap(
     argv += [f"--aptopt={li}" for li in settings if li.split(" ")[0] in APT_OPTIONS]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
-    argv += [f"--setup-hook={pins.hook()}"] if to.suite == SUITE else []
+    argv += [f"--setup-hook={versions.hook()}"] if to.suite == SUITE else []
     return [*argv, f"--include={','.join(names)}", to.suite, str(to.path), *lines]
 
 
-def of(cache: Path) -> Root:
+def of(cache: Path) -> DebianRoot:
     """Return the root for this package list; it need not exist yet."""
-    words = (word for pair in pins.packages().items() for word in pair)
-    return Root(cache / f"root-{content_key([], *words, *SUITES, *DPKG_OPTIONS)}")
+    words = (word for pair in versions.packages().items() for word in pair)
+    return DebianRoot(cache / f"root-{content_key([], *words, *SUITES, *DPKG_OPTIONS)}")
 
 
-def ensure(cache: Path, progress: Progress) -> Root:
+def ensure(cache: Path, progress: Progress) -> DebianRoot:
     """Return the root, made if the cache has none for this package list."""
     for partial in cache.glob("*.part"):  # from a killed run
         shutil.rmtree(partial)
     label = f"the Debian root ({SUITE})"
-    return ensure_root(of(cache), [*pins.packages()], label, progress, "amd64,arm64")
+    return ensure_root(
+        of(cache), [*versions.packages()], label, progress, "amd64,arm64"
+    )
 
 
 def ensure_root(
-    root: Root,
+    root: DebianRoot,
     names: Sequence[str],
     label: str,
     progress: Progress,
     architectures: str = "amd64",
-) -> Root:
+) -> DebianRoot:
     """Return a root of Debian packages, made if it is not there.
 
     Those of an older package list go, unless something is in use.
@@ -180,7 +182,11 @@ def ensure_root(
 
 
 def _make(
-    root: Root, names: Sequence[str], label: str, progress: Progress, architectures: str
+    root: DebianRoot,
+    names: Sequence[str],
+    label: str,
+    progress: Progress,
+    architectures: str,
 ) -> None:
     """Make a root, atomically."""
     for tool in ("mmdebstrap", "unshare", "setpriv", "chroot"):
@@ -190,7 +196,7 @@ def _make(
     mirror, keyring = apt_source()
     with progress.step(f"making {label}"), made_whole(root.path) as part:
         try:
-            to = Root(part, root.suite)
+            to = DebianRoot(part, root.suite)
             child.run(_mmdebstrap(to, names, architectures, keyring), 1200)
         except child.ChildError as error:
             raise BulkmmError(
@@ -201,8 +207,8 @@ def _make(
             trusted = part / "etc/apt/trusted.gpg.d" / f"bulkmm{keyring.suffix}"
             shutil.copy(keyring, trusted)
         (part / "var/lib/bulkmm").mkdir(parents=True)
-        has = Root(part).run(INSTALLED)
-    if root.suite == SUITE and (mismatches := pins.list_mismatches(has)):
+        has = DebianRoot(part).run(INSTALLED)
+    if root.suite == SUITE and (mismatches := versions.list_mismatches(has)):
         progress.note(f"pinned, but the archive no longer has them: {mismatches}")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from bulkmm.shell.child import explained
 from bulkmm.shell.progress import Progress
 from lab.machine.arch import X86_64, Arch
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 from lab.paths import built, content_key
 
 PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
@@ -30,7 +30,7 @@ done
 """
 
 
-def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
+def ensure(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
     """Return a tree below the root with the guest's programs."""
     if arch is X86_64:
         return root.path
@@ -38,7 +38,7 @@ def ensure(root: Root, arch: Arch, progress: Progress) -> Path:
 
 
 def unpacked(
-    root: Root, arch: Arch, packages: tuple[str, ...], progress: Progress
+    root: DebianRoot, arch: Arch, packages: tuple[str, ...], progress: Progress
 ) -> Path:
     """Return a tree below the root with packages and their dependencies."""
     step = f"fetching the guest's programs for {arch.name}"
@@ -53,7 +53,7 @@ def unpacked(
     return built(place, step, progress, fetch) / "tree"
 
 
-def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
+def copy_programs(root: DebianRoot, arch: Arch, programs: Path, tree: Path) -> None:
     """Copy busybox, the tools and the libraries they need into a guest's tree."""
     (tree / "bin").mkdir(exist_ok=True)
     shutil.copy(programs / BUSYBOX, tree / "bin/busybox")
@@ -62,7 +62,7 @@ def copy_programs(root: Root, arch: Arch, programs: Path, tree: Path) -> None:
 
 
 def copy_tools(
-    root: Root, arch: Arch, programs: Path, tools: tuple[str, ...], tree: Path
+    root: DebianRoot, arch: Arch, programs: Path, tools: tuple[str, ...], tree: Path
 ) -> None:
     """Copy programs and the libraries that they need."""
     for tool in tools:
@@ -75,7 +75,9 @@ def copy_tools(
         shutil.copy(programs / "usr" / name, to)
 
 
-def _needed(root: Root, tools: list[Path], programs: Path, arch: Arch) -> list[str]:
+def _needed(
+    root: DebianRoot, tools: list[Path], programs: Path, arch: Arch
+) -> list[str]:
     """Return the loader and the libraries of tools, as the loader resolves them."""
     directory = programs / "usr/lib" / arch.triplet
     libraries: dict[str, None] = {}

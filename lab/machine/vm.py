@@ -24,7 +24,7 @@ from bulkmm.shell.progress import Seen
 from lab.choices import CPUS
 from lab.machine import klog
 from lab.machine.arch import X86_64, Arch
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 from lab.paths import scratch
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
@@ -92,7 +92,7 @@ class Outcome:
 
 
 @contextmanager
-def run_directory(root: Root) -> Iterator[Path]:
+def run_directory(root: DebianRoot) -> Iterator[Path]:
     """Yield a directory for a run's files, removed afterwards.
 
     The caller must hold the cache's lock: unused directories are removed.
@@ -103,7 +103,7 @@ def run_directory(root: Root) -> Iterator[Path]:
         yield run
 
 
-def qemu_version(root: Root, arch: Arch) -> str:
+def qemu_version(root: DebianRoot, arch: Arch) -> str:
     """Return the version of the root's QEMU."""
     output = root.run([arch.qemu, "--version"])
     return output.splitlines()[0].removeprefix("QEMU emulator version ")
@@ -219,7 +219,7 @@ def _cpus(guest: Guest) -> str:
     return "1" if guest.counted else str(guest.cpus)
 
 
-def command(guest: Guest, root: Root, run: Path) -> list[str]:
+def command(guest: Guest, root: DebianRoot, run: Path) -> list[str]:
     """Return QEMU's command line, with paths as seen in the root."""
     inner = root.inner(run)
     argv = [guest.arch.qemu, *_accelerator(guest)]
@@ -244,7 +244,7 @@ def command(guest: Guest, root: Root, run: Path) -> list[str]:
 
 def boot(
     guest: Guest,
-    root: Root,
+    root: DebianRoot,
     run: Path,
     silent: float = SILENT,
     on_event: Seen = lambda _event: None,
@@ -264,7 +264,7 @@ def boot(
 
 
 def _once(
-    guest: Guest, root: Root, run: Path, silent: float, on_event: Seen
+    guest: Guest, root: DebianRoot, run: Path, silent: float, on_event: Seen
 ) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]

@@ -20,7 +20,7 @@ from bulkmm.shell.errors import UsageError, unknown
 from bulkmm.shell.progress import Progress
 from lab import state
 from lab.choices import FLAGS, USUAL
-from lab.machine import kinds, suites
+from lab.machine import debug_kernels, suites
 from lab.machine.arch import X86_64, Arch
 from lab.machine.kernels import Kernel
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
@@ -99,7 +99,7 @@ class Scenario:
         """Return why it cannot run on a kernel of an architecture; "" if it can."""
         if self.x86_only and arch is not X86_64:
             return f"{self.name}: {self.x86_only} for x86_64 only"
-        kind = kinds.find(kernel)
+        kind = debug_kernels.find(kernel)
         if self.lacking_debug and kind and kernel not in self.debug:
             return f"{self.name}: {self.lacking_debug.format(kernel=kernel)}"
         if kind and kind.no_disks and "nd_pmem" in self.modules:
@@ -109,7 +109,7 @@ class Scenario:
             )
         if self.kind not in ("", kernel):
             return f"{self.name} needs kernel {self.kind}, not {kernel}"
-        if self.since and not at_least(kinds.series(kernel), self.since):
+        if self.since and not at_least(debug_kernels.series(kernel), self.since):
             return f"{self.name} needs kernel {self.since} or later, not {kernel}"
         return ""
 

@@ -15,7 +15,7 @@ from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.machine import kernels, root
 from lab.machine.arch import X86_64
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
 OFFERS = [Offer(f"7.3.{n}+deb14", "cloud-", f"linux-image-{n}", ()) for n in range(3)]
 
@@ -29,7 +29,7 @@ def offline_archive(
     def unreachable(*_: object) -> Iterator[list[Path]]:
         raise BulkmmError("not fetched")
 
-    archive = Archive(Root(empty_cache / "root"))
+    archive = Archive(DebianRoot(empty_cache / "root"))
     archive.home.mkdir(parents=True)
     monkeypatch.setattr(run, "need_root", lambda: None)
     monkeypatch.setattr(root, "ensure", lambda *_: archive.root)
@@ -71,15 +71,15 @@ def test_kernels_are_looked_at_beside_another_command(
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
-    place = kernels._remembered(Root(tmp_path), "7.3", X86_64)
+    place = kernels._remembered(DebianRoot(tmp_path), "7.3", X86_64)
     place.parent.mkdir(parents=True)
     for text in ("", '{"release": "7.3', "[]", "{}"):
         place.write_text(text)
-        assert kernels.cached(Root(tmp_path), "7.3") is None
-    for pinned in ("7.3.3+deb13-cloud-amd64", kernels.pins.kernel("7.3", X86_64)):
-        assert kernels.cached(Root(tmp_path), "7.3") is None
+        assert kernels.cached(DebianRoot(tmp_path), "7.3") is None
+    for pinned in ("7.3.3+deb13-cloud-amd64", kernels.versions.kernel("7.3", X86_64)):
+        assert kernels.cached(DebianRoot(tmp_path), "7.3") is None
         place.write_text(json.dumps({"release": "7.3.4", "pinned": pinned}))
-    kernel = kernels.cached(Root(tmp_path), "7.3")
+    kernel = kernels.cached(DebianRoot(tmp_path), "7.3")
     assert kernel
     assert kernel.release == "7.3.4"
 

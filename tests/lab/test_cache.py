@@ -13,7 +13,7 @@ from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.commands import prepare
 from lab.machine import vm
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
 
 class RecordingProgress(Progress):
@@ -67,7 +67,7 @@ def test_other_numbers_of_guests_are_refused(
 
 
 def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
-    root = Root(tmp_path)
+    root = DebianRoot(tmp_path)
     stale = root.var / "runs" / "left"
     stale.mkdir(parents=True)
     (stale / "console").touch()

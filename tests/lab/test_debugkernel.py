@@ -13,26 +13,28 @@ from bulkmm.control import needs
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab import paths, run
-from lab.machine import debugkernel, kernels, kinds, root, upstream
+from lab.machine import debug_kernels, debugkernel, kernels, root, upstream
 from lab.machine.arch import X86_64
+from lab.machine.debug_kernels import Kind
 from lab.machine.kernels import Kernel
-from lab.machine.kinds import Kind
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
-DEBUG, PATCHED = kinds.KINDS[0], kinds.KINDS[-1]
+DEBUG, PATCHED = debug_kernels.KINDS[0], debug_kernels.KINDS[-1]
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
+@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
 def test_fragments_set_each_option_once(kind: Kind) -> None:
     lines = [line for line in kind.text.splitlines() if not line.startswith("#")]
     names = [line.partition("=")[0] for line in lines if line]
     assert sorted(set(names)) == sorted(names)
-    assert len(kinds.options(kind.text)) == len(names)  # and every line is one
+    assert len(debug_kernels.options(kind.text)) == len(names)  # and every line is one
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS, ids=kinds.NAMES)
+@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
 def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
-    options = {name.removeprefix("CONFIG_") for name in kinds.options(kind.text)}
+    options = {
+        name.removeprefix("CONFIG_") for name in debug_kernels.options(kind.text)
+    }
     options.add("X86_64")  # of the architecture
     table = needs.read(X86_64.name)
     for path in table.paths:
@@ -48,14 +50,14 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
 )
 def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
     assert [check.ok for check in run._lock_checks(DEBUG, end)] == [ok]
-    assert run._lock_checks(kinds.find("kasan"), end) == []
+    assert run._lock_checks(debug_kernels.find("kasan"), end) == []
     assert run._lock_checks(None, end) == []
 
 
 def test_an_option_that_does_not_take_is_no_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = Kernel(Root(tmp_path), "7.3.4+deb13-debug.000000-amd64")
+    kernel = Kernel(DebianRoot(tmp_path), "7.3.4+deb13-debug.000000-amd64")
     build = debugkernel.Build(DEBUG, kernel, kernel, Progress())
     build.objects.mkdir(parents=True)
     dropped_lines = ["CONFIG_DEBUG_LIST=y", ""]
@@ -73,7 +75,7 @@ def test_an_option_that_does_not_take_is_no_kernel(
 def test_what_other_patches_have_left_is_not_built_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, kind = Root(tmp_path), PATCHED
+    lab, kind = DebianRoot(tmp_path), PATCHED
     stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
     builds = [
         debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
@@ -93,7 +95,7 @@ def test_what_other_patches_have_left_is_not_built_from(
 def test_a_build_leaves_the_cache_to_other_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = Root(tmp_path / "root")
+    lab = DebianRoot(tmp_path / "root")
     stock = Kernel(lab, "7.3.4+deb13-cloud-amd64")
     compiler = lab.path / "usr/bin" / DEBUG.compiler
     compiler.parent.mkdir(parents=True)
@@ -127,7 +129,7 @@ def test_a_build_leaves_the_cache_to_other_commands(
 
 
 @pytest.fixture
-def lab_source() -> Iterator[tuple[root.Root, Path]]:
+def lab_source() -> Iterator[tuple[root.DebianRoot, Path]]:
     """Return the lab's root and a directory in it."""
     with paths.locked(Progress()) as cache:
         lab = root.ensure(cache, Progress())
@@ -139,7 +141,7 @@ def lab_source() -> Iterator[tuple[root.Root, Path]]:
 
 
 @pytest.mark.lab
-def test_a_patch_that_does_not_apply(lab_source: tuple[root.Root, Path]) -> None:
+def test_a_patch_that_does_not_apply(lab_source: tuple[root.DebianRoot, Path]) -> None:
     assert len(PATCHED.patches) == 2
     lab, source = lab_source
     for patch in PATCHED.patches:
@@ -166,9 +168,9 @@ def test_a_changed_patch_is_another_kernel(
 ) -> None:
     before = PATCHED.release("7.3.4+deb13")
     for name in ("FRAGMENTS", "UPSTREAM"):
-        place = getattr(kinds, name)
+        place = getattr(debug_kernels, name)
         copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
-        monkeypatch.setattr(kinds, name, copy)
+        monkeypatch.setattr(debug_kernels, name, copy)
     assert PATCHED.release("7.3.4+deb13") == before
     with PATCHED.patches[0].open("a") as file:
         file.write("\n")
@@ -177,11 +179,11 @@ def test_a_changed_patch_is_another_kernel(
 
 @pytest.mark.lab
 @pytest.mark.release
-def test_checkpatch_finds_nothing(lab_source: tuple[root.Root, Path]) -> None:
+def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> None:
     """That of the source which they are for; it takes a tracked file for no patch."""
     lab, source = lab_source
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
-    kernel = kernels.ensure(lab, kinds.SERIES, Progress())
+    kernel = kernels.ensure(lab, debug_kernels.SERIES, Progress())
     scripts = [f"scripts/{name}" for name in names]
     upstream.extract(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]

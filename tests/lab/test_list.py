@@ -10,7 +10,7 @@ from bulkmm import cli
 from bulkmm.shell.errors import Exit, UsageError
 from lab import choices, run, scenario
 from lab.commands.run import asked
-from lab.machine import arch, kinds
+from lab.machine import arch, debug_kernels
 from lab.scenario import SCENARIOS
 
 
@@ -74,7 +74,7 @@ def test_what_is_listed_is_what_lab_run_takes(
 ) -> None:
     """On every kernel of every architecture, and nothing else is."""
     for on in arch.ALL:
-        for kernel in (*on.series, *kinds.of(on)):
+        for kernel in (*on.series, *debug_kernels.of(on)):
             where = ("--kernel", kernel, "--arch", on.name)
             names = list_names(capsys, *where)
             for declaration in SCENARIOS:

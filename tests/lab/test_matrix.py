@@ -17,10 +17,10 @@ from lab import run, scenario
 from lab.commands import matrix
 from lab.commands.run import asked
 from lab.machine import arch as archs
-from lab.machine import kernels, kinds
+from lab.machine import debug_kernels, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
 
@@ -33,7 +33,7 @@ def document(*, ok: bool = True) -> Document:
 
 def test_every_scenario_runs_on_the_debug_kernel() -> None:
     cells = matrix.checked()
-    assert {cell.kernel for cell in cells} == set(kinds.NAMES)
+    assert {cell.kernel for cell in cells} == set(debug_kernels.NAMES)
     assert all(scenario.find(cell.scenario).runs_on(cell.kernel) for cell in cells)
     assert len({cell.name for cell in cells}) == len(cells)
     covered = {cell.scenario for cell in cells if cell.kernel == "debug"}
@@ -54,7 +54,7 @@ def test_every_cell_is_what_lab_run_takes() -> None:
 @pytest.mark.parametrize("part", ["base", "module", "over", "disk"])
 def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
     def prepared(changed: str = "") -> run.Prepared:
-        lab = Root(Path("/root"))
+        lab = DebianRoot(Path("/root"))
         names = ("base", "module", "over", "disk")
         files = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
         return run.Prepared(
@@ -104,13 +104,13 @@ def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
 ) -> None:
     releases = {"6.1": "6.1.0-9-cloud-amd64", "7.3": "7.3.99+deb14-cloud-amd64"}
 
-    def newest(_root: Root, name: str, _arch: archs.Arch) -> str:
+    def newest(_root: DebianRoot, name: str, _arch: archs.Arch) -> str:
         if name not in releases:
             raise UsageError(f"unknown kernel {name}")
         return releases[name]
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    monkeypatch.setattr(roots, "ensure", lambda *_: Root(tmp_path))
+    monkeypatch.setattr(roots, "ensure", lambda *_: DebianRoot(tmp_path))
     monkeypatch.setattr(kernels, "update", lambda *_: None)
     monkeypatch.setattr(kernels, "newest", newest)
     cells = matrix._newer([replace(CELL, kernel=name) for name in archs.X86_64.series])

@@ -17,7 +17,7 @@ from bulkmm.shell.progress import Progress
 from lab import paths, run, scenario
 from lab.machine import accel, kernels, klog, root, vm
 from lab.machine.arch import ARM64, X86_64, Arch
-from lab.machine.root import Root
+from lab.machine.root import DebianRoot
 from lab.scenario import vmap
 
 INDEX = {
@@ -54,7 +54,7 @@ LogLines = tuple[str, ...]
 )
 def test_newest_release(name: str, arch: Arch, release: str) -> None:
     assert kernels._release(INDEX, name, arch) == release
-    assert kernels.Kernel(Root(Path("/")), release).arch is arch
+    assert kernels.Kernel(DebianRoot(Path("/")), release).arch is arch
 
 
 def test_release_that_the_index_lacks() -> None:
@@ -144,7 +144,7 @@ def test_warnings(case: str, absent: LogLines, pte: LogLines, *, ok: bool) -> No
 def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel, tried = kernels.Kernel(Root(tmp_path), "7.3.4-cloud-amd64"), []
+    kernel, tried = kernels.Kernel(DebianRoot(tmp_path), "7.3.4-cloud-amd64"), []
     kernel.root.var.mkdir(parents=True)
 
     def probe(*_: object) -> str:
@@ -211,7 +211,7 @@ def test_child_out_of_time_is_killed() -> None:
 def test_what_failed_is_the_program_and_not_what_started_it() -> None:
     with pytest.raises(child.ChildError, match=r"^make failed with code 2: "):
         child.run([*child.TIED, "make", "-C", "/none"], 60)
-    argv = Root(Path("/root-1")).enter(["apt-get", "update"])
+    argv = DebianRoot(Path("/root-1")).enter(["apt-get", "update"])
     assert str(child.ChildError(argv, 100, "E: no")).startswith("apt-get failed")
 
 

@@ -16,7 +16,7 @@ from bulkmm import cli
 from bulkmm.results import host
 from bulkmm.shell.errors import Exit
 from lab import choices, paths
-from lab.machine import pins
+from lab.machine import versions
 from lab.scenario import SCENARIOS, Scenario
 
 FSDAX = "pmem-fsdax-100g"
@@ -71,7 +71,7 @@ def test_without_a_checkout(
     """What needs the lab says so; what can do without its QEMU does."""
     nowhere = paths.VERSIONS / "nowhere"
     monkeypatch.setattr(paths, "VERSIONS", nowhere)
-    monkeypatch.setattr(pins, "VERSIONS", nowhere)
+    monkeypatch.setattr(versions, "VERSIONS", nowhere)
     if words == "populate":
         assert populate._qemu() in ([], ["qemu-system-x86_64"])
         return

@@ -349,7 +349,7 @@ def test_guest_that_does_not_end_as_it_should(
     """The shell does what a guest might do to QEMU."""
     starts: list[str] = []
 
-    def command(_guest: vm.Guest, lab_root: root.Root, run: Path) -> list[str]:
+    def command(_guest: vm.Guest, lab_root: root.DebianRoot, run: Path) -> list[str]:
         starts.append(script)
         return ["sh", "-c", script, "sh", lab_root.inner(run)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from bulkmm.shell.progress import Progress
 from lab import paths
-from lab.machine import kernels, pins, root, vm
+from lab.machine import kernels, root, versions, vm
 from lab.machine.arch import ALL, X86_64
 
 UNAVAILABLE = "the archive no longer has it: "
@@ -28,7 +28,7 @@ def pinned(
         ]
         file = tmp_path / "versions.txt"
         file.write_text("\n".join(new_lines), encoding="utf-8")
-        monkeypatch.setattr(pins, "VERSIONS", file)
+        monkeypatch.setattr(versions, "VERSIONS", file)
 
     return pin
 
@@ -36,11 +36,11 @@ def pinned(
 def test_every_kernel_has_a_pin_and_no_line_an_address() -> None:
     for arch in ALL:
         for name in arch.series:
-            release = pins.kernel(name, arch)
+            release = versions.kernel(name, arch)
             assert kernels.RELEASE.fullmatch(release)
             assert release.startswith(f"{name}.")
-            assert pins.kernel(release, arch) == ""
-    assert not {"/", "@"} & set("".join(pins.read().values()))
+            assert versions.kernel(release, arch) == ""
+    assert not {"/", "@"} & set("".join(versions.read().values()))
 
 
 @pytest.mark.lab
@@ -76,12 +76,14 @@ def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> 
         with vm.run_directory(lab_root) as place:
             parts = place / "etc/apt/preferences.d"
             parts.mkdir(parents=True)
-            lab_root.run(["sh", "-c", pins.hook(), "sh", lab_root.inner(place)])
+            lab_root.run(["sh", "-c", versions.hook(), "sh", lab_root.inner(place)])
             where = f"-oDir::Etc::PreferencesParts={lab_root.inner(parts)}"
             policy = lab_root.run(["apt-cache", where, "policy"])
             has = lab_root.run(root.INSTALLED)
-    versions = dict(line.split() for line in has.splitlines())
-    assert f"cpio 0-1 ({versions['cpio']} instead)" in pins.list_mismatches(has)
-    effective = {name for name, one in pins.packages().items() if versions[name] == one}
+    installed = dict(line.split() for line in has.splitlines())
+    assert f"cpio 0-1 ({installed['cpio']} instead)" in versions.list_mismatches(has)
+    effective = {
+        name for name, one in versions.packages().items() if installed[name] == one
+    }
     assert "cpio" not in effective
     assert effective == set(re.findall(r"(\S+) -> \S+ with priority 990", policy))
