@@ -84,8 +84,8 @@ def address_files(top: Path) -> list[Path]:
     """Return the objects that bulkmm.ko is linked from, the core's apart."""
     linked = (top / "module/bulkmm.mod").read_text(encoding="utf-8").split()
     # 6.12 names them by where they were built
-    names = [Path(name).name for name in linked if "core/" not in name]
-    objects = [f"module/{name}" for name in names if name not in CALLS_OWN]
+    names = (n.rpartition("module/")[2] for n in linked if "core/" not in n)
+    objects = [Path("module", n) for n in names if Path(n).name not in CALLS_OWN]
     return [top / name for name in (*objects, *TESTS_TOO)]
 
 
