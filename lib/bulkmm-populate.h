@@ -7,20 +7,46 @@
 #define BULKMM_POPULATE_H
 
 /* Flags of struct bmm_options. */
-#define BMM_ON_NODE 1U /* node is set: take new pages only from there */
-#define BMM_READ    2U /* populate for reading: shared files stay clean */
+#define BMM_ON_NODE  1U /* node is set: take new pages only from there */
+#define BMM_READ     2U /* populate for reading: shared files stay clean */
+#define BMM_IN_ORDER 4U /* ready() is called in ascending address order */
+
+#define BMM_RANGES_MAX 1024U /* ranges of one call */
+
+/**
+ * struct bmm_range - a range of bmm_populate_ranges()
+ * @addr:  first byte, at the start of a page
+ * @len:   bytes, rounded up to whole pages; 0: the range is skipped
+ * @flags: BMM_ON_NODE, or 0: as the options have it
+ * @node:  memory node, with BMM_ON_NODE
+ */
+struct bmm_range {
+	void *addr;
+	size_t len;
+	uint32_t flags;
+	uint32_t node;
+};
 
 /**
  * struct bmm_options - how threads share a range
  * @size:     sizeof(struct bmm_options) in the calling program
- * @flags:    BMM_ON_NODE, BMM_READ, or 0
- * @threads:  most threads to use, the caller included; 0: as many as help
+ * @flags:    BMM_ON_NODE, BMM_READ, BMM_IN_ORDER, or 0
+ * @threads:  most threads that work at once, the caller included; 0: as many
+ *            as help
  * @node:     memory node, with BMM_ON_NODE; a policy set on the range itself
  *            (mbind) takes precedence
  * @progress: called on the calling thread every few milliseconds with the bytes
  *            done so far; any return value but 0 cancels. May be NULL
- * @context:  passed to @progress
+ * @context:  passed to @progress and @ready
+ * @ready:    called on the calling thread, one call at a time, with each piece
+ *            that has been done, while the threads go on with the rest: each
+ *            byte is in exactly one piece. The calling thread then only calls,
+ *            unless @threads is 1. Any return value but 0 stops the rest, and
+ *            the report has the piece. May be NULL
+ * @piece:    most bytes of a piece: a range is divided at multiples of it,
+ *            counted from its start, rounded up to whole pages; 0: 256 MiB
  *
+ * A piece of which a byte failed is not passed to @ready.
  * Usually all fields but @size are zero.
  */
 struct bmm_options {
@@ -30,6 +56,8 @@ struct bmm_options {
 	uint32_t node;
 	int (*progress)(void *context, size_t done, size_t len);
 	void *context;
+	int (*ready)(void *context, void *addr, size_t len);
+	size_t piece;
 };
 
 /**
@@ -50,7 +78,7 @@ struct bmm_options {
  * @BMM_CAUSE_POISONED:   a page of it has failed (hardware memory error)
  * @BMM_CAUSE_MEMORY:     out of memory: the cgroup, the node or the machine
  * @BMM_CAUSE_CANCELLED:  @progress cancelled
- * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress
+ * @BMM_CAUSE_FORKED:     this is the child of a fork() in @progress or @ready
  * @BMM_CAUSE_COMPACTION: the kernel moved pages to make huge ones
  * @BMM_CAUSE_RECLAIM:    the kernel had to free memory first
  * @BMM_CAUSE_GUARD:      a guard page (MADV_GUARD_INSTALL)
@@ -63,6 +91,10 @@ struct bmm_options {
  * @BMM_CAUSE_KERNEL:     the kernel cannot, or a filter of system calls says so
  * @BMM_CAUSE_FILTER:     a filter of system calls forbids it
  * @BMM_CAUSE_PREEMPTED:  other work had the thread's CPU
+ * @BMM_CAUSE_RANGE:      the range does not start at a page, or wraps around
+ *                        the end of the address space; nothing was done
+ * @BMM_CAUSE_OVERLAP:    the range overlaps another; nothing was done
+ * @BMM_CAUSE_READY:      @ready refused a piece
  */
 enum bmm_cause {
 	BMM_CAUSE_NONE,
@@ -86,15 +118,19 @@ enum bmm_cause {
 	BMM_CAUSE_LIMIT,
 	BMM_CAUSE_KERNEL,
 	BMM_CAUSE_FILTER,
-	BMM_CAUSE_PREEMPTED
+	BMM_CAUSE_PREEMPTED,
+	BMM_CAUSE_RANGE,
+	BMM_CAUSE_OVERLAP,
+	BMM_CAUSE_READY
 };
 
 /**
  * struct bmm_report - what became of a range
  * @size:       sizeof(struct bmm_report) in the calling program, set by it
  * @done:       bytes done
- * @reached:    everything before this address is done
- * @failed:     the page that failed, the lowest if there are several
+ * @reached:    everything of the ranges before this address is done
+ * @failed:     the page that failed, the lowest if there are several; or the
+ *              range that was refused, or the piece that @ready refused
  * @failed_len: its bytes; 0 if nothing failed
  * @ns:         time it took
  * @slow:       a piece that took more than eight times as long as the others
@@ -128,6 +164,9 @@ struct bmm_report {
 
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
+int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
+			const struct bmm_options *options,
+			struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
 size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 	BMM_ATTR(BMM_NONNULL(1), BMM_WRITES(2, 3));
 

@@ -13,6 +13,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <vector>
 
 #include "bulkmm.h"
 
@@ -220,33 +222,57 @@ struct sharing {
 	uint32_t threads = 0;
 	uint32_t node = 0;
 	/* returns true to cancel; what it throws cancels, and is thrown on */
-	std::function<bool(std::size_t done, std::size_t len)> progress;
+	std::function<bool(std::size_t done, std::size_t len)> progress = {};
+	/* with each piece that is ready, as progress */
+	std::function<bool(std::span<std::byte> piece)> ready = {};
+	std::size_t piece = 0;
+};
+
+/* A part of bulkmm::populate(), on a node of its own if it has one. */
+struct populate_range {
+	std::span<std::byte> bytes;
+	std::optional<uint32_t> node = std::nullopt;
 };
 
 namespace detail
 {
 
-struct telling {
+struct callbacks {
 	const sharing &how;
 	std::exception_ptr thrown;
 };
 
 /* Nothing may be thrown through the C function that calls this. */
-inline int tell(void *context, std::size_t done, std::size_t len) noexcept
+template <class F> int call_back(callbacks &context, F call) noexcept
 {
-	auto *telling_ = static_cast<telling *>(context);
-
 	try {
-		return telling_->thrown || telling_->how.progress(done, len);
+		return context.thrown || call();
 	} catch (...) {
-		telling_->thrown = std::current_exception();
+		context.thrown = std::current_exception();
 		return 1;
 	}
 }
 
+inline int report_progress(void *context, std::size_t done,
+			   std::size_t len) noexcept
+{
+	auto &to = *static_cast<callbacks *>(context);
+
+	return call_back(to, [&] { return to.how.progress(done, len); });
+}
+
+inline int pass_piece(void *context, void *addr, std::size_t len) noexcept
+{
+	auto &to = *static_cast<callbacks *>(context);
+
+	return call_back(to, [&] {
+		return to.how.ready({ static_cast<std::byte *>(addr), len });
+	});
+}
+
 template <class F> bmm_report share(F work, const sharing &how)
 {
-	telling context{ how, nullptr };
+	callbacks context{ how, nullptr };
 	bmm_options options{};
 	bmm_report report{};
 	int err;
@@ -257,7 +283,9 @@ template <class F> bmm_report share(F work, const sharing &how)
 	options.threads = how.threads;
 	options.node = how.node;
 	options.context = &context;
-	options.progress = how.progress ? tell : nullptr;
+	options.progress = how.progress ? report_progress : nullptr;
+	options.ready = how.ready ? pass_piece : nullptr;
+	options.piece = how.piece;
 	err = work(&options, &report);
 	if (context.thrown)
 		std::rethrow_exception(context.thrown);
@@ -275,6 +303,24 @@ inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
 		[&](auto *options, auto *report) {
 			return bmm_populate(range.data(), range.size(), options,
 					    report);
+		},
+		how);
+}
+
+/* As populate() of each, by the same threads; at most BMM_RANGES_MAX. */
+inline bmm_report populate(std::span<const populate_range> ranges,
+			   const sharing &how = {})
+{
+	std::vector<bmm_range> all;
+
+	for (const auto &range : ranges)
+		all.push_back({ range.bytes.data(), range.bytes.size(),
+				range.node ? BMM_ON_NODE : 0,
+				range.node.value_or(0) });
+	return detail::share(
+		[&](auto *options, auto *report) {
+			return bmm_populate_ranges(all.data(), all.size(),
+						   options, report);
 		},
 		how);
 }

@@ -154,23 +154,26 @@ int nodes_of(const void *addr, struct nodes *nodes)
 	return local ? -1 : (int)node;
 }
 
+/* The calling thread's policy; returns 0, or a negative error number. */
+int policy_get(struct policy *policy)
+{
+	return get_policy(&policy->mode, &policy->nodes, NULL) ? -errno : 0;
+}
+
 /**
  * policy_set() - allocate this thread's new pages from one node
- * @mode:   MODE_BIND, or MODE_PREFERRED
- * @node:   the node
- * @before: result: the old policy, for policy_restore(); may be NULL
+ * @mode: MODE_BIND, or MODE_PREFERRED
+ * @node: the node
  *
  * Return: 0, or a negative error number.
  */
-int policy_set(int mode, unsigned int node, struct policy *before)
+int policy_set(int mode, unsigned int node)
 {
 	struct nodes nodes = { 0 };
 
 	if (node >= NODES_MAX)
 		return -EINVAL;
 	SET_ADD(&nodes, node);
-	if (before && get_policy(&before->mode, &before->nodes, NULL))
-		return -errno;
 	return syscall(SYS_set_mempolicy, mode, nodes.bits,
 		       (unsigned long)NODES_PASS) ?
 		       -errno :

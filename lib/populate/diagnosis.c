@@ -122,12 +122,13 @@ static unsigned long free_on(int node, size_t page)
 /* Of the nodes that the page may come from. */
 static unsigned long free_for(const struct workers *workers, size_t page)
 {
+	int bind = extent_at(workers, workers->failure.failed)->bind;
 	unsigned long sum = 0;
 	struct nodes nodes;
 	unsigned int i;
 
-	if (workers->on_node)
-		return free_on((int)workers->options.node, page);
+	if (bind >= 0)
+		return free_on(bind, page);
 	if (!nodes_several() ||
 	    nodes_of((void *)workers->failure.failed, &nodes) >= 0)
 		return free_on(-1, page);
@@ -196,7 +197,8 @@ enum bmm_cause cause_of_failure(struct workers *workers)
 	case 0:
 		return BMM_CAUSE_NONE;
 	case -ECANCELED:
-		return BMM_CAUSE_CANCELLED;
+		return workers->report.failed_len ? BMM_CAUSE_READY :
+						    BMM_CAUSE_CANCELLED;
 	case -ECHILD:
 		return BMM_CAUSE_FORKED;
 	default:

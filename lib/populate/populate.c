@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* bmm_populate() and bmm_clear_parallel(): arguments, places, reports. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,15 +10,26 @@
 
 #define HUGE_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
-static int refuse(struct bmm_report *to, void *addr, int error,
-		  enum bmm_cause cause)
-{
-	struct bmm_report report = { .reached = addr,
-				     .error = error,
-				     .cause = cause };
+/* What of a call is refused, and why; nothing was done. */
+struct refusal {
+	uintptr_t addr;
+	size_t len; /* of a range; 0: something else is wrong */
+	int error;
+	enum bmm_cause cause;
+};
 
+static int refuse(struct bmm_report *to, const struct refusal *refusal)
+{
+	struct bmm_report report = { .reached = (void *)refusal->addr,
+				     .error = refusal->error,
+				     .cause = refusal->cause };
+
+	if (refusal->len) {
+		report.failed = (void *)refusal->addr;
+		report.failed_len = refusal->len;
+	}
 	report_copy(to, &report);
-	return error;
+	return refusal->error;
 }
 
 /* Spreads threads over the nodes of the memory, and where the caller may run. */
@@ -34,9 +46,39 @@ static void spread_threads(struct workers *workers)
 	workers->self.home = node_of_worker(workers, 0);
 	cpus_allowed(&workers->allowed);
 	/* Where threads of other nodes help, the caller's is not theirs. */
-	if (!workers->on_node && workers->node >= 0 &&
-	    SET_COUNT(&workers->nodes) > 1)
-		workers->mode = MODE_PREFERRED;
+	if (workers->node >= 0 && SET_COUNT(&workers->nodes) > 1)
+		workers->prefer = workers->node;
+}
+
+static size_t slices_of(const struct segment *segment, size_t size)
+{
+	if (size < segment->map.page)
+		size = segment->map.page;
+	return (segment->end - segment->next + size - 1) / size;
+}
+
+/* Of those that are worth a thread, how many there may be. */
+static unsigned int count_slices(const struct workers *workers)
+{
+	size_t count = 0;
+	unsigned int i;
+
+	for (i = 0; i < workers->segments_nr; i++)
+		count += slices_of(&workers->segments[i], LEAST);
+	return count < THREADS_MAX ? (unsigned int)count : THREADS_MAX;
+}
+
+/* Whether there are several huge pages, each of which is more than a slice. */
+static bool is_wide(const struct workers *workers)
+{
+	const struct segment *segment = workers->segments;
+	size_t count = 0;
+	unsigned int i;
+
+	for (i = 0; i < workers->segments_nr; i++, segment++)
+		if (segment->map.page > SLICE_MAX)
+			count += slices_of(segment, SLICE_MAX);
+	return count > 1;
 }
 
 /* How many threads may work, the caller included. */
@@ -50,6 +92,7 @@ unsigned int limit_threads(struct workers *workers)
 	if (!most)
 		return 1;
 	most = lower(most, cpus_quota());
+	most = lower(most, count_slices(workers));
 	return lower(THREADS_MAX, lower(most, workers->options.threads));
 }
 
@@ -71,14 +114,18 @@ static void allow_threads(struct workers *workers)
 {
 	unsigned int most = workers->options.threads;
 
-	if (workers->end - workers->start < SMALL)
+	if (workers->len < SMALL)
 		return;
 	if (workers->bound) /* even a single thread is bound to a node */
 		spread_threads(workers);
-	if (most == 1 || is_all_cold(workers))
+	if (most == 1)
+		return;
+	workers->passes = workers->options.ready;
+	if (is_all_cold(workers))
 		return;
 	workers->huge = huge_page();
-	scaling_start(&workers->scaling, lower(THREADS_MAX, most));
+	workers->wide = is_wide(workers);
+	scaling_start(&workers->scaling, 1, lower(THREADS_MAX, most));
 }
 
 static void populate_slice(struct workers *workers, const struct slice *slice,
@@ -96,80 +143,117 @@ static void clear_slice(struct workers *workers, const struct slice *slice,
 	bmm_clear_streaming((void *)slice->from, slice->to - slice->from);
 }
 
-static void find_segments(struct workers *workers)
+static void look_around(struct workers *workers)
 {
-	size_t len = workers->end - workers->start;
 	struct maps maps;
+	bool known = workers->len >= LEAST && maps_open(&maps);
 
-	if (len < LEAST || !maps_open(&maps))
-		return;
-	workers->bound = len >= SMALL && nodes_several();
-	divide_segments(workers, &maps);
-	maps_close(&maps);
+	workers->bound = known && workers->len >= SMALL && nodes_several();
+	find_segments(workers, known ? &maps : NULL);
+	if (known)
+		maps_close(&maps);
 }
 
-/* The caller works too, bound like its threads, and is then restored. */
-static int run_on_nodes(struct workers *workers)
+/* Whether new pages may be had from the nodes that the program has chosen. */
+static int try_nodes(const struct workers *workers, struct refusal *refusal)
 {
-	struct policy policy;
-	struct cpus before;
-	bool bound;
-	int error = 0;
+	const struct extent *extent = workers->extents, *end;
 
-	if (workers->mode)
-		error = policy_set(workers->mode, (unsigned int)workers->node,
-				   &policy);
-	if (error && workers->on_node)
-		return error;
-	bound = bind_worker(&workers->self, &before);
-	workers_run(workers);
-	if (bound)
-		cpus_bind(&before);
-	if (workers->mode && !error)
-		policy_restore(&policy);
+	for (end = extent + workers->extents_nr; extent < end; extent++) {
+		if (extent->bind < 0)
+			continue;
+		refusal->addr = extent->start;
+		refusal->len = extent->end - extent->start;
+		if (!nodes_online((unsigned int)extent->bind))
+			return -EINVAL;
+		refusal->error = policy_set(MODE_BIND,
+					    (unsigned int)extent->bind);
+		if (refusal->error)
+			return refusal->error;
+	}
 	return 0;
 }
 
-static int populate(struct workers *workers, struct bmm_report *report)
+/* The caller works too, bound like its threads, and is then restored. */
+static int run_on_nodes(struct workers *workers, struct refusal *refusal)
 {
-	size_t len = workers->end - workers->start;
-	struct pressure before = { 0 };
+	bool changes = workers->binds || workers->prefer >= 0, bound;
+	struct cpus before;
 	int error;
 
-	if (workers->on_node && !nodes_online(workers->options.node))
-		return refuse(report, (void *)workers->start, -EINVAL,
-			      BMM_CAUSE_NODE);
-	error = pages_open(&workers->pages, workers->options.flags & BMM_READ,
-			   len >= LEAST);
-	if (error)
-		return refuse(report, (void *)workers->start, error,
-			      cause_of_no_reading());
+	if (changes && policy_get(&workers->policy)) {
+		if (workers->binds)
+			return -EPERM;
+		workers->prefer = -1;
+		changes = false;
+	}
+	error = try_nodes(workers, refusal);
+	if (!error) {
+		bound = bind_worker(&workers->self, &before);
+		workers_run(workers);
+		if (bound)
+			cpus_bind(&before);
+	}
+	if (changes)
+		policy_restore(&workers->policy);
+	return error;
+}
+
+static int populate(struct workers *workers, struct refusal *refusal,
+		    struct bmm_report *report)
+{
+	struct pressure before = { 0 };
+
+	refusal->error = pages_open(&workers->pages,
+				    workers->options.flags & BMM_READ,
+				    workers->len >= LEAST);
+	if (refusal->error) {
+		refusal->cause = cause_of_no_reading();
+		return refuse(report, refusal);
+	}
 	workers->report.touched = workers->pages.touch;
 	workers->work = populate_slice;
-	find_segments(workers);
+	look_around(workers);
 	allow_threads(workers);
-	if (len >= SMALL)
+	if (workers->len >= SMALL)
 		pressure_read(&before);
-	error = run_on_nodes(workers);
-	if (error)
-		return refuse(report, (void *)workers->start, error,
-			      BMM_CAUSE_NODE);
+	refusal->error = run_on_nodes(workers, refusal);
+	if (refusal->error) {
+		refusal->cause = BMM_CAUSE_NODE;
+		return refuse(report, refusal);
+	}
 	workers->report.cause = cause_of_failure(workers);
-	if (workers->report.slow_len && len >= SMALL)
+	if (workers->report.slow_len && workers->len >= SMALL)
 		workers->report.slow_cause = cause_of_slowness(workers, &before);
 	report_copy(report, &workers->report);
 	return workers->report.error;
 }
 
-static int clear(struct workers *workers, struct bmm_report *report)
+static int clear(struct workers *workers, struct refusal *refusal,
+		 struct bmm_report *report)
 {
+	(void)refusal;
 	workers->work = clear_slice;
+	find_segments(workers, NULL);
 	allow_threads(workers);
 	workers_run(workers);
 	workers->report.cause = cause_of_failure(workers);
 	report_copy(report, &workers->report);
 	return workers->report.error;
 }
+
+typedef int operation_fn(struct workers *workers, struct refusal *refusal,
+			 struct bmm_report *report);
+
+/* A call by a program: for pages, or, @grain 1, for bytes. */
+struct request {
+	operation_fn *operation;
+	size_t grain;	/* a power of two */
+	uint32_t flags; /* those allowed */
+	const struct bmm_range *ranges;
+	size_t count;
+	struct bmm_options options;
+};
 
 /*
  * A small range by the kernel's call alone: anything else costs more than it
@@ -177,23 +261,28 @@ static int clear(struct workers *workers, struct bmm_report *report)
  * False: that, or it failed, and what follows finds out where and why; or the
  * program wants more than that call does.
  */
-static bool populate_at_once(uintptr_t start, uintptr_t end,
-			     const struct bmm_options *options,
+static bool populate_at_once(const struct request *request,
 			     struct bmm_report *to)
 {
+	const struct bmm_options *options = &request->options;
+	uintptr_t start = (uintptr_t)request->ranges->addr;
+	size_t len = request->ranges->len, page = request->grain;
 	bool read = options->flags & BMM_READ;
-	size_t len = end - start;
 	uint64_t begin;
 
-	if (len >= SMALL || options->progress || options->flags & BMM_ON_NODE ||
-	    (len > SLICE_MAX && pages_worth_reading(start, read)))
+	if (!len || len > SMALL - page || start & (page - 1) ||
+	    start + len + page < start || request->ranges->flags ||
+	    options->progress || options->ready || options->flags & BMM_ON_NODE)
+		return false;
+	len = (len + page - 1) & -page;
+	if (len > SLICE_MAX && pages_worth_reading(start, read))
 		return false;
 	begin = to ? bmm_host_clock() : 0;
 	if (!populate_by_kernel(start, len, read))
 		return false;
 	if (to)
 		report_copy(to, &(struct bmm_report){
-					.reached = (void *)end,
+					.reached = (void *)(start + len),
 					.done = len,
 					.ns = bmm_host_clock() - begin,
 					.threads = 1,
@@ -201,38 +290,82 @@ static bool populate_at_once(uintptr_t start, uintptr_t end,
 	return true;
 }
 
-/*
- * Whole pieces of @grain bytes, a power of two; @flags are those allowed.
- * Cancellation is disabled: other threads work on this one's behalf.
- */
-static int run(void *addr, size_t len, size_t grain, uint32_t flags,
-	       const struct bmm_options *options, struct bmm_report *report,
-	       int (*what)(struct workers *, struct bmm_report *))
+/* A node that there is none of, where the number is out of range. */
+static int node_number(uint32_t node)
 {
-	uintptr_t start = (uintptr_t)addr, end = start + len;
-	uintptr_t whole = (end + grain - 1) & -grain;
-	struct bmm_options taken;
+	return node < NODES_MAX ? (int)node : (int)NODES_MAX;
+}
+
+static int add_range(struct workers *workers, const struct request *request,
+		     const struct bmm_range *range, struct refusal *refusal)
+{
+	uintptr_t start = (uintptr_t)range->addr, end = start + range->len;
+	size_t grain = request->grain;
+	struct extent extent = { start, (end + grain - 1) & -grain, -1 };
+
+	*refusal = (struct refusal){ start, range->len, -EINVAL,
+				     BMM_CAUSE_RANGE };
+	if (start & (grain - 1) || end < start || extent.end < end)
+		return refusal->error;
+	refusal->cause = BMM_CAUSE_ARGUMENT;
+	if (range->flags & ~BMM_ON_NODE)
+		return refusal->error;
+	if (range->flags & BMM_ON_NODE)
+		extent.bind = node_number(range->node);
+	else if (request->options.flags & BMM_ON_NODE)
+		extent.bind = node_number(request->options.node);
+	refusal->cause = BMM_CAUSE_OVERLAP;
+	return range->len && add_extent(workers, &extent) ? refusal->error : 0;
+}
+
+/* Returns the operation's error, or why nothing was done. */
+static int run_ranges(struct workers *workers, const struct request *request,
+		      struct refusal *refusal, struct bmm_report *report)
+{
+	size_t i;
+
+	for (i = 0; i < request->count; i++)
+		if (add_range(workers, request, &request->ranges[i], refusal))
+			return refuse(report, refusal);
+	*refusal = (struct refusal){ .addr = (uintptr_t)request->ranges->addr };
+	if (!workers->len)
+		return refuse(report, refusal);
+	refusal->addr = workers->extents->start;
+	return request->operation(workers, refusal, report);
+}
+
+/* Cancellation is disabled: other threads work on this one's behalf. */
+static int run(struct request *request, const struct bmm_options *options,
+	       struct bmm_report *report)
+{
+	struct refusal refusal = { .cause = BMM_CAUSE_ARGUMENT };
 	struct workers workers; /* on the stack: there may be no other memory */
 	int error, cancel;
 
 	if (!report_is_valid(report))
 		return -EINVAL;
-	error = options_copy(&taken, options);
-	if (!error && (taken.flags & ~flags || start & (grain - 1) ||
-		       end < start || whole < end))
-		error = -EINVAL;
-	if (error)
-		return refuse(report, addr, error, BMM_CAUSE_ARGUMENT);
-	if (!len)
-		return refuse(report, addr, 0, BMM_CAUSE_NONE);
-	if (what == populate && populate_at_once(start, whole, &taken, report))
+	refusal.error = options_copy(&request->options, options);
+	if (!refusal.error && (request->options.flags & ~request->flags ||
+			       request->count > BMM_RANGES_MAX))
+		refusal.error = -EINVAL;
+	if (request->count)
+		refusal.addr = (uintptr_t)request->ranges->addr;
+	else if (!refusal.error)
+		refusal.cause = BMM_CAUSE_NONE;
+	if (refusal.error || !request->count)
+		return refuse(report, &refusal);
+	if (request->operation == populate && request->count == 1 &&
+	    populate_at_once(request, report))
 		return 0;
-	workers_init(&workers, start, whole, &taken);
-	workers.on_node = taken.flags & BMM_ON_NODE;
-	workers.mode = workers.on_node ? MODE_BIND : MODE_DEFAULT;
-	workers.node = workers.on_node ? (int)taken.node : -1;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = what(&workers, report);
+	if (workers_init(&workers, (unsigned int)request->count,
+			 &request->options)) {
+		error = run_ranges(&workers, request, &refusal, report);
+	} else {
+		refusal.error = -ENOMEM;
+		refusal.cause = BMM_CAUSE_MEMORY;
+		error = refuse(report, &refusal);
+	}
 	workers_free(&workers);
 	pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -253,19 +386,19 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  *
  * Ranges of 64 MiB and more are shared by threads, as many as help: their
  * number grows while the total rate does, within the CPUs that affinity and
- * cgroup allow. What has to be read from a file is read by one of them, in
- * order. They run on the nodes that the memory comes from (mbind(2),
- * set_mempolicy(2), else the caller's node), block all signals except faults,
- * and have ended when it returns. The caller works too, bound to such a node if
- * it was not; afterwards its affinity is what it was, but the system remembers
- * it as set explicitly. With BMM_ON_NODE a page comes from that node or from
- * none: as with any such policy, the kernel may kill a process when the node is
- * out of memory.
+ * cgroup allow; on pages of more than 16 MiB, as many as may start at once.
+ * What has to be read from a file is read by one of them, in order. They run on
+ * the nodes that the memory comes from (mbind(2), set_mempolicy(2), else the
+ * caller's node), block all signals except faults, and have ended when it
+ * returns. The caller works too, bound to such a node if it was not; afterwards
+ * its affinity is what it was, but the system remembers it as set explicitly.
+ * With BMM_ON_NODE a page comes from that node or from none: as with any such
+ * policy, the kernel may kill a process when the node is out of memory.
  *
  * After an error, everything before the report's @reached is done and usable;
  * some pages behind it may be resident, too.
- * In the child of a fork() in @progress nothing is certain, unless the fork was
- * in the last call, after which all is done.
+ * In the child of a fork() in @progress or @ready nothing is certain, unless
+ * the fork was in the last call, after which all is done.
  *
  * It does not call malloc() itself; the C library may, to start a thread. None
  * is started in a signal handler that blocks its own signal, as handlers do
@@ -276,24 +409,58 @@ static int run(void *addr, size_t len, size_t grain, uint32_t flags,
  * start of a page, the range wraps around, or an option is wrong; E2BIG: an
  * option of a newer version; nothing was done. Else as MADV_POPULATE_WRITE,
  * told apart by the report's cause: ENOMEM, EFAULT, EINVAL, EHWPOISON.
- * ECANCELED: @progress cancelled. EPERM, EINVAL with the cause BMM_CAUSE_NODE:
- * the node cannot be chosen. EOPNOTSUPP: BMM_READ before Linux 5.14, or a
- * filter of system calls (causes BMM_CAUSE_KERNEL, BMM_CAUSE_FILTER). EPERM,
- * ENOSYS with BMM_CAUSE_FILTER: a filter forbids both ways to populate. ECHILD:
- * this is the child of a fork() in @progress.
+ * ECANCELED: @progress cancelled, or @ready refused a piece. EPERM, EINVAL with
+ * the cause BMM_CAUSE_NODE: the node cannot be chosen. EOPNOTSUPP: BMM_READ
+ * before Linux 5.14, or a filter of system calls (causes BMM_CAUSE_KERNEL,
+ * BMM_CAUSE_FILTER). EPERM, ENOSYS with BMM_CAUSE_FILTER: a filter forbids both
+ * ways to populate. ECHILD: this is the child of a fork() in @progress or
+ * @ready.
  */
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report)
 {
-	return run(addr, len, (size_t)sysconf(_SC_PAGESIZE),
-		   BMM_ON_NODE | BMM_READ, options, report, populate);
+	struct bmm_range range = { .addr = addr, .len = len };
+
+	return bmm_populate_ranges(&range, 1, options, report);
+}
+
+/**
+ * bmm_populate_ranges() - make several mappings resident ahead of use
+ * @ranges:  in any order; none overlaps another
+ * @count:   at most BMM_RANGES_MAX; 0 is a no-op
+ * @options: or NULL for the defaults; a node of theirs is that of each range
+ *           without a node of its own
+ * @report:  how far it got, and what went wrong; or NULL
+ *
+ * Same as bmm_populate() of each, in ascending order of addresses, but by the
+ * same threads: they work on all nodes at once, on pages of different sizes,
+ * and none ends before the last range is done. What depends on the size of the
+ * range depends on that of all together.
+ *
+ * Return: as bmm_populate(). EINVAL with the cause BMM_CAUSE_OVERLAP: two ranges
+ * overlap; the report has the later of the array; nothing was done. ENOMEM with
+ * a report that has no page: no memory for so many ranges; nothing was done.
+ */
+int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
+			const struct bmm_options *options,
+			struct bmm_report *report)
+{
+	struct request request = {
+		.operation = populate,
+		.grain = (size_t)sysconf(_SC_PAGESIZE),
+		.flags = BMM_ON_NODE | BMM_READ | BMM_IN_ORDER,
+		.ranges = ranges,
+		.count = count,
+	};
+
+	return run(&request, options, report);
 }
 
 /**
  * bmm_clear_parallel() - zero a large resident range with several threads
  * @dst:     any alignment
  * @len:     bytes; 0 is a no-op
- * @options: or NULL for the defaults; no flags
+ * @options: or NULL for the defaults; no flag but BMM_IN_ORDER
  * @report:  how long it took, and with how many threads; or NULL
  *
  * Same as bmm_clear_streaming(), but large ranges are zeroed at the rate of the
@@ -307,5 +474,12 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
 		       struct bmm_report *report)
 {
-	return run(dst, len, 1, 0, options, report, clear);
+	struct bmm_range range = { .addr = dst, .len = len };
+	struct request request = { .operation = clear,
+				   .grain = 1,
+				   .flags = BMM_IN_ORDER,
+				   .ranges = &range,
+				   .count = 1 };
+
+	return run(&request, options, report);
 }

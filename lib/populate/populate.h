@@ -100,7 +100,8 @@ struct policy {
 #define MODE_PREFERRED 1
 #define MODE_BIND      2
 
-int policy_set(int mode, unsigned int node, struct policy *before);
+int policy_get(struct policy *policy);
+int policy_set(int mode, unsigned int node);
 void policy_restore(const struct policy *before);
 
 /* scaling.c: how many threads help */
@@ -115,7 +116,7 @@ struct scaling {
 	bool remeasured;       /* this step has been measured once */
 };
 
-void scaling_start(struct scaling *scaling, unsigned int most);
+void scaling_start(struct scaling *scaling, unsigned int now, unsigned int most);
 void scaling_feed(struct scaling *scaling, unsigned int *last,
 		  unsigned int step, size_t bytes, uint64_t ns);
 void scaling_next(struct scaling *scaling, size_t done, size_t left);
@@ -146,11 +147,18 @@ bool pages_worth_reading(uintptr_t from, bool read);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct page_result *result);
 
-/* workers.c: threads that share a range */
+/* division.c: what is to be done, in ascending order of addresses */
+struct extent {
+	uintptr_t start, end; /* whole pages */
+	int bind; /* the only node that new pages come from; or -1 */
+};
+
+/* A part of an extent that has the same pages, from the same nodes. */
 struct segment {
 	uintptr_t next, end; /* not taken yet */
 	struct map map;
 	struct nodes nodes;
+	int bind;
 	bool cold; /* a file's, to be read: by one thread at a time */
 };
 
@@ -160,26 +168,48 @@ struct slice {
 	bool cold; /* the segment was when it was taken */
 };
 
+/* ready.c: what is done and has not been passed to the program */
+struct piece {
+	uintptr_t from, to;
+};
+
+struct ready {
+	struct piece *pieces; /* ascending, none adjacent to the next */
+	unsigned int nr;
+	uintptr_t next; /* in order: the first byte not passed yet */
+};
+
 struct workers;
 typedef void work_fn(struct workers *workers, const struct slice *slice,
 		     struct page_result *result);
 
+/* workers.c: threads that share the extents */
 struct worker {
 	struct workers *workers;
 	unsigned int id;   /* 0: the caller */
 	unsigned int home; /* its node, if there are several */
 	unsigned int
 		last; /* step of its last slice that counted, for scaling.c */
+	int policy;   /* node it binds its pages to; POLICY_... */
+	bool starts;  /* others; else the caller does */
 	pthread_t thread; /* not the caller's */
 };
 
+#define POLICY_NONE    -1 /* that of the workers, or the caller's */
+#define POLICY_UNKNOWN -2
+
 /*
- * What only a large range needs. A small one, and any where this cannot be
- * mapped, is populated by the caller with what is on its stack.
+ * What only large or many ranges need. A small one, and any where this cannot
+ * be mapped, is populated by the caller with what is on its stack. A piece that
+ * is not adjacent to the next is so for a slice in progress, or for a segment.
  */
+#define PIECES_MAX (2 * (THREADS_MAX + BMM_RANGES_MAX + SEGMENTS_MAX))
+
 struct worker_memory {
-	struct segment segments[SEGMENTS_MAX];
-	struct worker threads[THREADS_MAX]; /* the caller's is not used */
+	struct segment segments[BMM_RANGES_MAX + SEGMENTS_MAX];
+	struct extent extents[BMM_RANGES_MAX];
+	struct worker threads[THREADS_MAX + 1]; /* the caller's is not used */
+	struct piece pieces[PIECES_MAX];
 };
 
 #define SEGMENTS_FEW 4U
@@ -189,28 +219,40 @@ struct workers {
 	struct bmm_report report;
 	work_fn *work;
 	struct pages pages;
-	uintptr_t start, end;
+	size_t len;  /* of all extents */
 	size_t huge; /* bytes of a transparent huge page */
+	struct extent first;
+	struct extent *extents; /* that, or in the memory */
+	unsigned int extents_nr;
 	struct segment few[SEGMENTS_FEW];
-	struct segment *segments; /* those, or the room's */
+	struct piece few_pieces[2 * SEGMENTS_FEW + 2];
+	struct segment *segments; /* those, or in the memory */
 	unsigned int segments_nr, segments_max;
 	struct worker_memory *memory; /* or NULL */
 
 	/* where the threads run */
 	struct nodes nodes;
 	struct cpus allowed; /* the caller's, before it is bound */
-	bool bound, on_node;
-	int mode;     /* the policy of the threads; 0: the caller's */
-	int node;     /* its node; -1: no page is without a policy */
-	size_t stack; /* bytes of a thread's stack */
+	bool bound;
+	bool binds; /* an extent has a node of its own */
+	int prefer; /* node that all others' pages come from; or -1 */
+	int node;   /* the caller's, if no policy says otherwise; or -1 */
+	struct policy policy; /* the caller's, where threads have another */
+	char *stacks;	      /* of all threads */
+	size_t stack, guard;  /* bytes of each, and of what lies below it */
+	size_t stacks_len;
+	unsigned int stacks_nr;
 
 	/* everything below is protected by the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct scaling scaling;
+	struct ready ready;
 	struct page_result failure;
 	unsigned int alive; /* without the caller */
 	bool stop;
+	bool passes;  /* the caller only passes pieces to the program */
+	bool fresh;   /* there may be one that has not been looked at */
 	bool reading; /* a slice of a cold segment is in progress */
 	uint64_t ns;  /* of all slices, then of the slowest */
 	size_t timed, slow_len;
@@ -218,16 +260,19 @@ struct workers {
 	uintptr_t slow;
 	bool slow_preempted;
 
-	/* used by the caller only */
-	struct worker self;
+	/* used by the thread that starts others, the caller or the first */
 	unsigned int created;
 	bool limited; /* the limit of threads is known */
+
+	/* used by the caller only */
+	struct worker self;
+	bool wide; /* all threads start at once: a slice is a huge page */
 	uint64_t progress_ns;
 	int pid;
 	bool forked;
 };
 
-void workers_init(struct workers *workers, uintptr_t start, uintptr_t end,
+bool workers_init(struct workers *workers, unsigned int extents_nr,
 		  const struct bmm_options *options);
 bool workers_expand(struct workers *workers);
 int workers_run(struct workers *workers);
@@ -236,6 +281,8 @@ bool bind_worker(const struct worker *worker, struct cpus *before);
 unsigned int node_of_worker(const struct workers *workers, unsigned int id);
 
 /* start.c: threads of the C library */
+unsigned int map_stacks(struct workers *workers, unsigned int count);
+void unmap_stacks(struct workers *workers);
 bool start_thread(struct workers *workers, struct worker *worker,
 		  void *(*run)(void *));
 bool in_handler(void);
@@ -261,12 +308,16 @@ enum bmm_cause cause_of_slowness(const struct workers *workers,
 enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct workers *workers);
 
-/* division.c: which thread does which part */
-void divide_segments(struct workers *workers, struct maps *maps);
+int add_extent(struct workers *workers, const struct extent *extent);
+void find_segments(struct workers *workers, struct maps *maps);
 bool is_all_cold(const struct workers *workers);
 bool take_slice(struct workers *workers, const struct worker *worker,
 		struct slice *slice);
 uintptr_t reached_address(const struct workers *workers);
+const struct extent *extent_at(const struct workers *workers, uintptr_t addr);
+
+void add_ready(struct workers *workers, uintptr_t from, uintptr_t to);
+bool take_ready(struct workers *workers, struct piece *piece);
 
 /* report.c */
 int options_copy(struct bmm_options *to, const struct bmm_options *from);

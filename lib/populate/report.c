@@ -69,7 +69,7 @@ static const char *const causes[] = {
 	[BMM_CAUSE_POISONED] = "its memory is broken",
 	[BMM_CAUSE_MEMORY] = "no memory: of the cgroup, the node or the machine",
 	[BMM_CAUSE_CANCELLED] = "cancelled",
-	[BMM_CAUSE_FORKED] = "the child of a fork in the progress callback",
+	[BMM_CAUSE_FORKED] = "the child of a fork in a callback",
 	[BMM_CAUSE_COMPACTION] = "pages were moved to make huge ones",
 	[BMM_CAUSE_RECLAIM] = "memory had to be freed first",
 	[BMM_CAUSE_GUARD] = "a guard page",
@@ -82,6 +82,10 @@ static const char *const causes[] = {
 		"this kernel cannot (5.14 can), or a filter of system calls says so",
 	[BMM_CAUSE_FILTER] = "a filter of system calls forbids it",
 	[BMM_CAUSE_PREEMPTED] = "other work had the CPU meanwhile",
+	[BMM_CAUSE_RANGE] =
+		"the range is not at the start of a page, or wraps around the address space",
+	[BMM_CAUSE_OVERLAP] = "the range overlaps another",
+	[BMM_CAUSE_READY] = "the program refused the piece that was ready",
 };
 
 static const char *cause_text(enum bmm_cause cause)

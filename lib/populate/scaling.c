@@ -27,11 +27,13 @@ static void set_threads(struct scaling *scaling, unsigned int threads)
 	scaling->bytes = scaling->ns = 0;
 }
 
-void scaling_start(struct scaling *scaling, unsigned int most)
+/* @now: threads to begin with; where those are the most, there is no search. */
+void scaling_start(struct scaling *scaling, unsigned int now, unsigned int most)
 {
 	memset(scaling, 0, sizeof(*scaling));
 	scaling->most = most;
-	set_threads(scaling, 1);
+	scaling->retry_at = now == most ? SIZE_MAX : 0;
+	set_threads(scaling, now);
 }
 
 /* Accounts a slice that began in @step; @last: of the thread's last one. */

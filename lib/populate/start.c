@@ -10,7 +10,7 @@
 
 #include "populate.h"
 
-#define STACK	 (256 * KIB)  /* plus the libraries' TLS */
+#define STACK	 (64 * KIB)   /* plus the libraries' TLS */
 #define SEARCHED (1024 * KIB) /* of a stack, for the frame of a signal */
 #define RESTORER 0x04000000UL /* SA_RESTORER, as the kernel has it */
 #define SIGNALS	 64
@@ -71,20 +71,63 @@ static bool create(pthread_t *thread, pthread_attr_t *attr,
 }
 #endif
 
+/**
+ * map_stacks() - map the stacks of threads, each above a page that guards it
+ * @workers: the workers, of which none has been started
+ * @count:   how many
+ *
+ * All at once, before the work: a mapping is changed only when no page is being
+ * made, and a huge page takes up to a second.
+ *
+ * Return: how many there are; fewer if there is no memory for all.
+ */
+unsigned int map_stacks(struct workers *workers, unsigned int count)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = STACK, each;
+	char *stacks = MAP_FAILED;
+	unsigned int i;
+
+	dl_iterate_phdr(add_tls, &size);
+	workers->guard = page;
+	workers->stack = (size + page - 1) & -page;
+	each = workers->guard + workers->stack;
+	for (; count; count /= 2) {
+		stacks = mmap(NULL, count * each, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		if (stacks != MAP_FAILED)
+			break;
+	}
+	if (stacks == MAP_FAILED)
+		return 0;
+	for (i = 0; i < count; i++)
+		if (mprotect(stacks + i * each + page, workers->stack,
+			     PROT_READ | PROT_WRITE))
+			break;
+	workers->stacks = stacks;
+	workers->stacks_len = count * each;
+	workers->stacks_nr = i;
+	return i;
+}
+
+void unmap_stacks(struct workers *workers)
+{
+	if (workers->stacks)
+		munmap(workers->stacks, workers->stacks_len);
+}
+
 bool start_thread(struct workers *workers, struct worker *worker,
 		  void *(*run)(void *))
 {
-	pthread_attr_t small;
+	size_t each = workers->guard + workers->stack;
+	char *stack = workers->stacks + (worker->id - 1) * each;
+	pthread_attr_t attr;
 	bool started;
 
-	if (!workers->stack) {
-		workers->stack = STACK;
-		dl_iterate_phdr(add_tls, &workers->stack);
-	}
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, workers->stack);
-	started = create(&worker->thread, &small, run, worker);
-	pthread_attr_destroy(&small);
+	pthread_attr_init(&attr);
+	started = !pthread_attr_setstack(&attr, stack + workers->guard,
+					 workers->stack) &&
+		  create(&worker->thread, &attr, run, worker);
+	pthread_attr_destroy(&attr);
 	return started;
 }
 

@@ -27,30 +27,9 @@ static void changed_init(pthread_cond_t *changed)
 	pthread_condattr_destroy(&attr);
 }
 
-void workers_init(struct workers *workers, uintptr_t start, uintptr_t end,
-		  const struct bmm_options *options)
-{
-	memset(workers, 0, sizeof(*workers));
-	workers->start = start;
-	workers->end = end;
-	workers->options = *options;
-	workers->pages.pagemap = -1;
-	workers->huge = LEAST;
-	workers->report.threads = 1;
-	workers->self.workers = workers;
-	workers->segments = workers->few;
-	workers->segments_max = SEGMENTS_FEW;
-	workers->few[0] = (struct segment){ .next = start, .end = end };
-	workers->few[0].map.page = (size_t)sysconf(_SC_PAGESIZE);
-	workers->segments_nr = 1;
-	pthread_mutex_init(&workers->lock, NULL);
-	changed_init(&workers->changed);
-	scaling_start(&workers->scaling, 1);
-}
-
 /*
- * Makes room for threads and for many segments; false: there is no memory. Not
- * malloc(): the caller may be an mmap() wrapper.
+ * Makes room for threads, and for many ranges and segments; false: there is no
+ * memory. Not malloc(): the caller may be an mmap() wrapper.
  */
 bool workers_expand(struct workers *workers)
 {
@@ -63,10 +42,36 @@ bool workers_expand(struct workers *workers)
 	if (memory == MAP_FAILED)
 		return false;
 	memcpy(memory->segments, workers->few, sizeof(workers->few));
+	memcpy(memory->pieces, workers->few_pieces, sizeof(workers->few_pieces));
+	memory->extents[0] = workers->first;
 	workers->segments = memory->segments;
-	workers->segments_max = SEGMENTS_MAX;
+	workers->segments_max = BMM_RANGES_MAX + SEGMENTS_MAX;
+	workers->extents = memory->extents;
+	workers->ready.pieces = memory->pieces;
 	workers->memory = memory;
 	return true;
+}
+
+/* For so many ranges; false: there is no memory. */
+bool workers_init(struct workers *workers, unsigned int extents_nr,
+		  const struct bmm_options *options)
+{
+	memset(workers, 0, sizeof(*workers));
+	workers->options = *options;
+	workers->pages.pagemap = -1;
+	workers->huge = LEAST;
+	workers->prefer = workers->node = -1;
+	workers->report.threads = 1;
+	workers->self.workers = workers;
+	workers->self.policy = POLICY_UNKNOWN;
+	workers->extents = &workers->first;
+	workers->segments = workers->few;
+	workers->segments_max = SEGMENTS_FEW;
+	workers->ready.pieces = workers->few_pieces;
+	pthread_mutex_init(&workers->lock, NULL);
+	changed_init(&workers->changed);
+	scaling_start(&workers->scaling, 1, 1);
+	return extents_nr == 1 || workers_expand(workers);
 }
 
 void workers_free(struct workers *workers)
@@ -76,21 +81,32 @@ void workers_free(struct workers *workers)
 		pthread_cond_destroy(&workers->changed);
 		pthread_mutex_destroy(&workers->lock);
 	}
+	unmap_stacks(workers);
 	if (workers->memory)
 		munmap(workers->memory, sizeof(*workers->memory));
 }
 
-static void fail(struct workers *workers, const struct slice *slice,
-		 const struct page_result *result)
+static void record_done(struct workers *workers, uintptr_t from, uintptr_t to)
+{
+	workers->report.done += to - from;
+	if (!workers->options.ready || from == to)
+		return;
+	add_ready(workers, from, to);
+	workers->fresh = true;
+	pthread_cond_signal(&workers->changed);
+}
+
+static void record_failure(struct workers *workers, const struct slice *slice,
+			   const struct page_result *result)
 {
 	workers->stop = true;
-	workers->report.done += result->failed - slice->from;
+	record_done(workers, slice->from, result->failed);
 	if (!workers->failure.error || result->failed < workers->failure.failed)
 		workers->failure = *result;
 }
 
-static void account(struct worker *worker, const struct slice *slice,
-		    unsigned int step, uint64_t ns, bool preempted)
+static void record_time(struct worker *worker, const struct slice *slice,
+			unsigned int step, uint64_t ns, bool preempted)
 {
 	size_t len = slice->to - slice->from;
 	struct workers *workers = worker->workers;
@@ -109,6 +125,28 @@ static void account(struct worker *worker, const struct slice *slice,
 		workers->slow_ns = ns;
 		workers->slow_preempted = preempted;
 	}
+}
+
+/*
+ * A thread takes its pages from where the slice is to have them. Returns 0, or
+ * a negative error number.
+ */
+static int choose_policy(struct worker *worker, const struct segment *segment)
+{
+	const struct workers *workers = worker->workers;
+	int error = 0;
+
+	if ((!workers->binds && workers->prefer < 0) ||
+	    worker->policy == segment->bind)
+		return 0;
+	if (segment->bind >= 0)
+		error = policy_set(MODE_BIND, (unsigned int)segment->bind);
+	else if (workers->prefer >= 0)
+		policy_set(MODE_PREFERRED, (unsigned int)workers->prefer);
+	else
+		policy_restore(&workers->policy);
+	worker->policy = error ? POLICY_UNKNOWN : segment->bind;
+	return error;
 }
 
 /* Does one slice; returns false if none is left to take. */
@@ -130,18 +168,24 @@ static bool process_slice(struct worker *worker)
 		return false;
 	usage_read(&usage);
 	start = bmm_host_clock();
-	workers->work(workers, &slice, &result);
+	result.error = choose_policy(worker, slice.segment);
+	if (result.error)
+		result = (struct page_result){ .failed = slice.from,
+					       .len = slice.segment->map.page,
+					       .error = result.error };
+	else
+		workers->work(workers, &slice, &result);
 	start = bmm_host_clock() - start;
 	preempted = start >= SLOW_NS && was_preempted(&usage, start);
 	pthread_mutex_lock(&workers->lock);
 	if (slice.cold)
 		workers->reading = false;
 	if (result.error)
-		fail(workers, &slice, &result);
+		record_failure(workers, &slice, &result);
 	else
-		workers->report.done += slice.to - slice.from;
+		record_done(workers, slice.from, slice.to);
 	if (!result.error && !result.resident)
-		account(worker, &slice, step, start, preempted);
+		record_time(worker, &slice, step, start, preempted);
 	pthread_mutex_unlock(&workers->lock);
 	return true;
 }
@@ -189,6 +233,8 @@ __attribute__((noinline)) static void touch_stack(void)
 		room[i] = 0;
 }
 
+static void start_threads(struct workers *workers);
+
 static void *thread(void *arg)
 {
 	struct worker *worker = arg;
@@ -196,11 +242,11 @@ static void *thread(void *arg)
 	struct cpus before;
 
 	touch_stack();
-	if (workers->mode)
-		policy_set(workers->mode, (unsigned int)workers->node, NULL);
 	bind_worker(worker, &before);
-	while (process_slice(worker))
-		;
+	do {
+		if (worker->starts)
+			start_threads(workers);
+	} while (process_slice(worker));
 	pthread_mutex_lock(&workers->lock);
 	workers->alive--;
 	pthread_cond_signal(&workers->changed);
@@ -212,7 +258,10 @@ static bool start_worker(struct workers *workers, unsigned int id)
 {
 	struct worker *worker = &workers->memory->threads[id];
 
-	*worker = (struct worker){ .workers = workers, .id = id };
+	*worker = (struct worker){ .workers = workers,
+				   .id = id,
+				   .policy = POLICY_UNKNOWN,
+				   .starts = id == 1 && workers->options.ready };
 	if (workers->bound)
 		worker->home = node_of_worker(workers, id);
 	return start_thread(workers, worker, thread);
@@ -221,63 +270,108 @@ static bool start_worker(struct workers *workers, unsigned int id)
 /* Joins threads that ended because they did not help. */
 static void join_above(struct workers *workers, unsigned int id)
 {
-	while (workers->created >= id && workers->created)
-		pthread_join(workers->memory->threads[workers->created--].thread,
+	while (workers->created > id) {
+		pthread_join(workers->memory->threads[workers->created].thread,
 			     NULL);
+		workers->created--;
+	}
 }
 
 static void next_step(struct workers *workers)
 {
 	size_t done = workers->report.done;
 
-	scaling_next(&workers->scaling, done,
-		     workers->end - workers->start - done);
+	scaling_next(&workers->scaling, done, workers->len - done);
 }
 
-/* Decides how many should work; what that may be is found out only if needed. */
+/* Finds out how many may work, and maps their stacks. */
+static void limit_scaling(struct workers *workers)
+{
+	struct scaling *scaling = &workers->scaling;
+	unsigned int most = 1, others = !workers->passes;
+
+	workers->limited = true;
+	if (!in_handler() && workers_expand(workers)) {
+		most = limit_threads(workers);
+		most = map_stacks(workers, most - others) + others;
+	}
+	workers->passes &= workers->stacks_nr > 0;
+	if (!most)
+		most = 1;
+	if (workers->wide)
+		scaling_start(scaling, most, most);
+	if (most < scaling->most) {
+		scaling->most = most;
+		next_step(workers);
+	}
+}
+
+/* Decides how many should work, without the caller. */
 static unsigned int decide_threads(struct workers *workers)
 {
-	unsigned int most = THREADS_MAX, now;
+	unsigned int threads;
 
 	pthread_mutex_lock(&workers->lock);
 	next_step(workers);
-	if (workers->scaling.now > 1 && !workers->limited) {
-		workers->limited = true;
-		most = !in_handler() && workers_expand(workers) ?
-			       limit_threads(workers) :
-			       1;
-	}
-	if (most < workers->scaling.most) {
-		workers->scaling.most = most;
-		next_step(workers);
-	}
-	now = workers->scaling.now;
+	if (!workers->limited &&
+	    (workers->scaling.now > 1 || workers->wide || workers->passes))
+		limit_scaling(workers);
+	threads = workers->scaling.now - !workers->passes;
 	pthread_mutex_unlock(&workers->lock);
-	return now;
+	return threads;
 }
 
-/* Starts as many as should work; if that fails, makes do with those running. */
+/* Makes do with the threads that are running. */
+static void give_up_starting(struct workers *workers)
+{
+	pthread_mutex_lock(&workers->lock);
+	workers->alive--;
+	workers->created--;
+	if (!workers->created)
+		workers->passes = false;
+	workers->scaling.most = workers->created + !workers->passes;
+	next_step(workers);
+	pthread_mutex_unlock(&workers->lock);
+}
+
+/*
+ * Starts as many as should work; if that fails, makes do with those running.
+ * By the caller, or, where that passes pieces, by the first thread.
+ */
 static void start_threads(struct workers *workers)
 {
-	unsigned int was = workers->scaling.now, now = decide_threads(workers);
-	bool started;
+	unsigned int threads = decide_threads(workers);
+	bool hand_over = workers->passes && !workers->created;
 
-	if (now < was)
-		join_above(workers, now);
-	while (workers->created + 1 < now) {
-		started = start_worker(workers, workers->created + 1);
+	join_above(workers, threads);
+	while (workers->created < threads) {
 		pthread_mutex_lock(&workers->lock);
-		if (started) {
-			workers->created++;
-			workers->alive++; /* the thread may have ended before */
-		} else {
-			workers->scaling.most = now = workers->created + 1;
-			next_step(workers);
-		}
+		workers->alive++;
+		workers->created++;
 		pthread_mutex_unlock(&workers->lock);
+		if (!start_worker(workers, workers->created)) {
+			give_up_starting(workers);
+			break;
+		}
+		if (hand_over)
+			return; /* the first thread goes on */
 	}
-	if (workers->report.threads < workers->created + 1)
-		workers->report.threads = workers->created + 1;
+	threads = workers->created + !workers->passes;
+	if (workers->report.threads < threads)
+		workers->report.threads = threads;
+}
+
+/* Stops the rest; in a forked child there are no threads, and maybe no lock. */
+static void cancel(struct workers *workers, const struct piece *piece)
+{
+	pthread_mutex_lock(&workers->lock);
+	workers->stop = true;
+	workers->report.error = -ECANCELED;
+	if (piece) {
+		workers->report.failed = (void *)piece->from;
+		workers->report.failed_len = piece->to - piece->from;
+	}
+	pthread_mutex_unlock(&workers->lock);
 }
 
 /* Calls progress(); @last: even if TELL_NS has not passed. */
@@ -295,14 +389,34 @@ static void report_progress(struct workers *workers, bool last)
 	done = workers->report.done;
 	pthread_mutex_unlock(&workers->lock);
 	stop = workers->options.progress(workers->options.context, done,
-					 workers->end - workers->start);
-	/* a forked child has none of the threads that may hold the lock */
+					 workers->len);
 	workers->forked = getpid() != workers->pid;
-	if (stop && !last && !workers->forked) {
+	if (stop && !last && !workers->forked)
+		cancel(workers, NULL);
+}
+
+/* Passes what is done to the program's ready(). */
+static void pass_pieces(struct workers *workers)
+{
+	bool some = workers->options.ready, refused = false;
+	struct piece piece;
+
+	while (some && !refused && !workers->forked) {
 		pthread_mutex_lock(&workers->lock);
-		workers->stop = true;
-		workers->report.error = -ECANCELED;
+		workers->fresh = false;
+		some = workers->report.error != -ECANCELED &&
+		       take_ready(workers, &piece);
 		pthread_mutex_unlock(&workers->lock);
+		if (!some)
+			break;
+		refused = workers->options.ready(workers->options.context,
+						 (void *)piece.from,
+						 piece.to - piece.from);
+		workers->forked = getpid() != workers->pid;
+		if (refused && !workers->forked)
+			cancel(workers, &piece);
+		else if (!workers->forked)
+			report_progress(workers, false);
 	}
 }
 
@@ -317,7 +431,7 @@ static bool wait_for_others(struct workers *workers)
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&workers->lock);
-	if (workers->alive)
+	if (workers->alive && !workers->fresh)
 		pthread_cond_timedwait(&workers->changed, &workers->lock,
 				       &until);
 	busy = workers->alive;
@@ -331,8 +445,7 @@ static void report_slowest(struct workers *workers)
 	size_t others = workers->timed - workers->slow_len;
 	double usual;
 
-	if (!others || workers->slow_ns < SLOW_NS ||
-	    workers->end - workers->start < SMALL)
+	if (!others || workers->slow_ns < SLOW_NS || workers->len < SMALL)
 		return;
 	usual = (double)(workers->ns - workers->slow_ns) / (double)others *
 		(double)workers->slow_len;
@@ -346,16 +459,24 @@ static void report_slowest(struct workers *workers)
 
 static void work_all(struct workers *workers)
 {
+	if (workers->wide || workers->passes)
+		start_threads(workers);
 	do {
 		while (!workers->forked && process_slice(&workers->self)) {
 			start_threads(workers);
-			report_progress(workers, false);
+			pass_pieces(workers);
+			if (!workers->forked)
+				report_progress(workers, false);
 		}
+		if (!workers->forked)
+			pass_pieces(workers);
 		if (!workers->forked)
 			report_progress(workers, false);
 	} while (!workers->forked && wait_for_others(workers));
-	if (!workers->forked)
-		join_above(workers, 1);
+	if (!workers->forked) {
+		join_above(workers, 0);
+		pass_pieces(workers);
+	}
 }
 
 /**
@@ -370,11 +491,13 @@ int workers_run(struct workers *workers)
 	uint64_t start = bmm_host_clock();
 
 	workers->progress_ns = start;
-	workers->pid = workers->options.progress ? getpid() : 0;
+	if (workers->options.progress || workers->options.ready)
+		workers->pid = getpid();
+	workers->ready.next = workers->extents[0].start;
 	work_all(workers);
 	report->ns = bmm_host_clock() - start;
 	if (workers->forked) { /* what was in progress is unknown */
-		report->reached = (void *)workers->start;
+		report->reached = (void *)workers->extents[0].start;
 		report->error = -ECHILD;
 		return report->error;
 	}

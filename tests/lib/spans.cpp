@@ -121,6 +121,24 @@ static bool populates()
 	p[len - 1] = std::byte{ 1 };
 	good &= bulkmm::clear_parallel(range).done == len &&
 		p[len - 1] == std::byte{};
+	std::size_t ready = 0;
+	bulkmm::sharing pieces{ .flags = BMM_IN_ORDER,
+				.ready =
+					[&](auto piece) {
+						ready += piece.size();
+						return false;
+					},
+				.piece = 4096 };
+	bulkmm::populate_range two[] = { { range.last(len / 2) },
+					 { range.first(len / 2) } };
+	good &= bulkmm::populate(two, pieces).done == len && ready == len;
+	pieces.ready = [](auto) -> bool { throw 7; };
+	try {
+		bulkmm::populate(range, pieces);
+		good = false;
+	} catch (int thrown) {
+		good &= thrown == 7;
+	}
 	mprotect(p, 4096, PROT_READ);
 	try {
 		bulkmm::populate(range);

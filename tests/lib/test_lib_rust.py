@@ -12,7 +12,7 @@ from installed import HEADERS, Installed, header_functions, output
 from programs import completed
 
 CRATES = ROOT / "lib" / "rust"
-STRUCTURES = ("bmm_image", "bmm_options", "bmm_report")
+STRUCTURES = ("bmm_image", "bmm_options", "bmm_range", "bmm_report")
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("cargo") and shutil.which("rustc")),

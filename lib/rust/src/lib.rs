@@ -34,7 +34,7 @@ mod write;
 
 pub use element::{Element, Pod};
 pub use image::Image;
-pub use range::{Cause, Error, Options, Report, Slow};
+pub use range::{Cause, Error, Options, PopulateRange, Report, Slow};
 pub use streaming::{streaming, Streaming};
 pub use write::{
     clear, clear_streaming, copy, copy_streaming, copy_within, copy_within_streaming, fill,

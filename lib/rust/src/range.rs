@@ -7,7 +7,7 @@ use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::mem::{size_of, size_of_val};
-use std::ops::{ControlFlow, Range};
+use std::ops::{self, ControlFlow};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
@@ -36,16 +36,19 @@ pub enum Cause {
     Kernel,
     Filter,
     Preempted,
+    Range,
+    Overlap,
+    Ready,
 }
 
 impl Cause {
     /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
-        const ALL: [Cause; 21] = [
+        const ALL: [Cause; 24] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
             Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
-            Preempted,
+            Preempted, Range, Overlap, Ready,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)
@@ -55,7 +58,7 @@ impl Cause {
 /// A piece that took more than eight times as long as the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slow {
-    pub range: Range<usize>,
+    pub range: ops::Range<usize>,
     pub took: Duration,
     pub usual: Duration,
     pub cause: Cause,
@@ -83,7 +86,7 @@ pub struct Error {
     pub errno: i32,
     pub cause: Cause,
     /// The lowest page that failed, if a page was the reason.
-    pub failed: Option<Range<usize>>,
+    pub failed: Option<ops::Range<usize>>,
     pub report: Report,
     text: String,
 }
@@ -97,35 +100,64 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
+type Ready<'a> = dyn FnMut(*mut u8, usize) -> ControlFlow<()> + 'a;
 
-/// How threads share a range.
+/// How threads share ranges.
 #[derive(Default)]
 pub struct Options<'a> {
     flags: u32,
     threads: u32,
     node: u32,
+    piece: usize,
     progress: Option<Box<Progress<'a>>>,
+    ready: Option<Box<Ready<'a>>>,
 }
 
-/// What the callback's context points to.
-struct Told<'t, 'a> {
-    progress: &'t mut Progress<'a>,
+/// A range of [`Options::populate_ranges`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PopulateRange {
+    pub addr: *mut u8,
+    pub len: usize,
+    /// Takes new pages from this memory node only.
+    pub node: Option<u32>,
+}
+
+/// What the callbacks' context points to.
+struct Callbacks<'t, 'a> {
+    progress: Option<&'t mut Progress<'a>>,
+    ready: Option<&'t mut Ready<'a>>,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-extern "C" fn tell(context: *mut c_void, done: usize, len: usize) -> c_int {
-    // SAFETY: it is the Told of the current call, on the calling thread.
-    let told = unsafe { &mut *context.cast::<Told<'_, '_>>() };
-    if told.panic.is_some() {
+/// Nothing may unwind through C.
+fn call_back(
+    context: *mut c_void,
+    call: impl FnOnce(&mut Callbacks<'_, '_>) -> Option<ControlFlow<()>>,
+) -> c_int {
+    // SAFETY: it is the Callbacks of the current call, on the calling thread.
+    let callbacks = unsafe { &mut *context.cast::<Callbacks<'_, '_>>() };
+    if callbacks.panic.is_some() {
         return 1;
     }
-    match catch_unwind(AssertUnwindSafe(|| (told.progress)(done, len))) {
-        Ok(flow) => c_int::from(flow.is_break()),
+    match catch_unwind(AssertUnwindSafe(|| call(callbacks))) {
+        Ok(flow) => c_int::from(flow.is_some_and(|flow| flow.is_break())),
         Err(panic) => {
-            told.panic = Some(panic);
+            callbacks.panic = Some(panic);
             1
         }
     }
+}
+
+extern "C" fn report_progress(context: *mut c_void, done: usize, len: usize) -> c_int {
+    call_back(context, |to| {
+        to.progress.as_mut().map(|call| call(done, len))
+    })
+}
+
+extern "C" fn pass_piece(context: *mut c_void, addr: *mut c_void, len: usize) -> c_int {
+    call_back(context, |to| {
+        to.ready.as_mut().map(|call| call(addr.cast(), len))
+    })
 }
 
 impl<'a> Options<'a> {
@@ -163,6 +195,28 @@ impl<'a> Options<'a> {
         self
     }
 
+    /// Calls `ready` on this thread with address and bytes of each piece that has
+    /// been done, one at a time, while threads do the rest; `Break` stops it.
+    #[must_use]
+    pub fn ready(mut self, ready: impl FnMut(*mut u8, usize) -> ControlFlow<()> + 'a) -> Self {
+        self.ready = Some(Box::new(ready));
+        self
+    }
+
+    /// Most bytes of a piece; 0: 256 MiB.
+    #[must_use]
+    pub fn piece(mut self, bytes: usize) -> Self {
+        self.piece = bytes;
+        self
+    }
+
+    /// Calls `ready` in ascending order of addresses.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.flags |= sys::BMM_IN_ORDER;
+        self
+    }
+
     /// Makes a mapping resident. Safe for any address: contents do not change,
     /// and unmapped memory and that of a device are errors.
     ///
@@ -173,6 +227,27 @@ impl<'a> Options<'a> {
         // SAFETY: only the kernel accesses the range, and checks it; options and
         // report outlive the call.
         self.call(|options, report| unsafe { sys::bmm_populate(addr.cast(), len, options, report) })
+    }
+
+    /// Makes several mappings resident, by the same threads.
+    ///
+    /// # Errors
+    ///
+    /// Those of bmm_populate_ranges(3).
+    pub fn populate_ranges(&mut self, ranges: &[PopulateRange]) -> Result<Report, Error> {
+        let all: Vec<_> = ranges
+            .iter()
+            .map(|range| sys::bmm_range {
+                addr: range.addr.cast(),
+                len: range.len,
+                flags: range.node.map_or(0, |_| sys::BMM_ON_NODE),
+                node: range.node.unwrap_or(0),
+            })
+            .collect();
+        // SAFETY: as for populate(); the array outlives the call.
+        self.call(|options, report| unsafe {
+            sys::bmm_populate_ranges(all.as_ptr(), all.len(), options, report)
+        })
     }
 
     /// Zeroes a resident range.
@@ -197,22 +272,25 @@ impl<'a> Options<'a> {
             flags: self.flags,
             threads: self.threads,
             node: self.node,
-            progress: None,
+            progress: self
+                .progress
+                .as_ref()
+                .map(|_| report_progress as sys::progress_fn),
             context: std::ptr::null_mut(),
+            ready: self.ready.as_ref().map(|_| pass_piece as sys::ready_fn),
+            piece: self.piece,
         };
-        let mut told = self.progress.as_deref_mut().map(|progress| Told {
-            progress,
+        let mut callbacks = Callbacks {
+            progress: self.progress.as_deref_mut(),
+            ready: self.ready.as_deref_mut(),
             panic: None,
-        });
-        if let Some(told) = &mut told {
-            options.progress = Some(tell);
-            options.context = std::ptr::from_mut(told).cast();
-        }
+        };
+        options.context = std::ptr::from_mut(&mut callbacks).cast();
         // SAFETY: all zero bits are a valid report: numbers and null pointers.
         let mut report: sys::bmm_report = unsafe { std::mem::zeroed() };
         report.size = size_of::<sys::bmm_report>();
         let error = work(&options, &mut report);
-        if let Some(panic) = told.and_then(|told| told.panic) {
+        if let Some(panic) = callbacks.panic {
             resume_unwind(panic);
         }
         match error {
@@ -222,7 +300,7 @@ impl<'a> Options<'a> {
     }
 }
 
-fn range(start: *mut c_void, len: usize) -> Option<Range<usize>> {
+fn range(start: *mut c_void, len: usize) -> Option<ops::Range<usize>> {
     (len != 0).then(|| start as usize..start as usize + len)
 }
 

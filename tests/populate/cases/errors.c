@@ -172,7 +172,7 @@ CASE(bisection, HERE)
 	pages_close(&how);
 }
 
-/* Nothing is done. */
+/* Nothing is done; the report has a range if that is what is wrong. */
 static void refused(char *p, size_t len, const struct bmm_options *options,
 		    int error, enum bmm_cause cause)
 {
@@ -180,7 +180,9 @@ static void refused(char *p, size_t len, const struct bmm_options *options,
 
 	check(bmm_populate(p, len, options, &report) == error);
 	check(report.error == error && report.cause == cause);
-	check(report.reached == p && !report.done && !report.failed_len);
+	check(report.reached == p && !report.done);
+	check(report.failed_len ==
+	      (cause == BMM_CAUSE_RANGE || cause == BMM_CAUSE_NODE ? len : 0));
 }
 
 CASE(arguments, HERE)
@@ -195,10 +197,10 @@ CASE(arguments, HERE)
 
 	refused(p, 0, NULL, 0, BMM_CAUSE_NONE);
 	check(!bmm_populate(NULL, 0, NULL, NULL));
-	refused(p + 8, PAGE, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
-	refused(p, -PAGE, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
-	refused(p, SIZE_MAX - (uintptr_t)p, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
-	refused(NULL, SIZE_MAX, NULL, -EINVAL, BMM_CAUSE_ARGUMENT);
+	refused(p + 8, PAGE, NULL, -EINVAL, BMM_CAUSE_RANGE);
+	refused(p, -PAGE, NULL, -EINVAL, BMM_CAUSE_RANGE);
+	refused(p, SIZE_MAX - (uintptr_t)p, NULL, -EINVAL, BMM_CAUSE_RANGE);
+	refused(NULL, SIZE_MAX, NULL, -EINVAL, BMM_CAUSE_RANGE);
 	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_ARGUMENT);
 	options.flags = 0;
 	options.size = 8;

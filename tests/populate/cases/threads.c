@@ -43,7 +43,7 @@ static size_t wasted(unsigned int best, size_t total, unsigned int *last)
 	struct scaling scaling;
 	unsigned int id;
 
-	scaling_start(&scaling, 64);
+	scaling_start(&scaling, 1, 64);
 	for (done = 0; done < total; scaling_next(&scaling, done, total - done))
 		for (id = 0; id < scaling.now; id++) {
 			uint64_t ns = 200000;

@@ -73,7 +73,7 @@ fn an_error_says_which_page_and_why() {
     assert_eq!(error.report.reached, page);
     assert!(error.to_string().contains("does not allow"));
     let error = Options::new().populate(memory.0.wrapping_add(1), 1);
-    assert_eq!(error.unwrap_err().cause, Cause::Argument);
+    assert_eq!(error.unwrap_err().cause, Cause::Range);
 }
 
 #[test]
@@ -118,4 +118,35 @@ fn causes_are_those_of_the_header() {
     assert_eq!(Cause::of(21), Cause::Preempted);
     assert_eq!(Cause::of(99), Cause::Unknown);
     assert_eq!(Cause::of(-1), Cause::Unknown);
+}
+
+#[test]
+fn each_piece_of_the_ranges_is_ready_once() {
+    let memory = Mapping::new(LEN);
+    let half = LEN / 2;
+    // SAFETY: within the mapping.
+    let second = unsafe { memory.0.add(half) };
+    let ranges = [second, memory.0].map(|addr| PopulateRange {
+        addr,
+        len: half,
+        node: None,
+    });
+    let mut next = memory.0;
+    let report = Options::new()
+        .piece(16 << 20)
+        .in_order()
+        .ready(|addr, len| {
+            assert_eq!((addr, len), (next, 16 << 20));
+            next = next.wrapping_add(len);
+            ControlFlow::Continue(())
+        })
+        .populate_ranges(&ranges);
+    assert_eq!(report.unwrap().done, LEN);
+    assert_eq!(next as usize, memory.0 as usize + LEN);
+    let overlapping = Options::new().populate_ranges(&[ranges[0], ranges[0]]);
+    assert_eq!(overlapping.unwrap_err().cause, Cause::Overlap);
+    let refused = Options::new()
+        .ready(|_, _| ControlFlow::Break(()))
+        .populate(memory.0, LEN);
+    assert_eq!(refused.unwrap_err().cause, Cause::Ready);
 }

@@ -30,8 +30,19 @@ pub const BMM_CLEAR_STREAMING: bmm_op = 4;
 
 pub const BMM_ON_NODE: u32 = 1;
 pub const BMM_READ: u32 = 2;
+pub const BMM_IN_ORDER: u32 = 4;
+pub const BMM_RANGES_MAX: u32 = 1024;
+
+#[repr(C)]
+pub struct bmm_range {
+    pub addr: *mut c_void,
+    pub len: usize,
+    pub flags: u32,
+    pub node: u32,
+}
 
 pub type progress_fn = extern "C" fn(context: *mut c_void, done: usize, len: usize) -> c_int;
+pub type ready_fn = extern "C" fn(context: *mut c_void, addr: *mut c_void, len: usize) -> c_int;
 
 #[repr(C)]
 pub struct bmm_options {
@@ -41,6 +52,8 @@ pub struct bmm_options {
     pub node: u32,
     pub progress: Option<progress_fn>,
     pub context: *mut c_void,
+    pub ready: Option<ready_fn>,
+    pub piece: usize,
 }
 
 #[repr(C)]
@@ -90,6 +103,9 @@ extern "C" {
     pub fn bmm_persist(addr: *const c_void, len: usize) -> c_int;
     pub fn bmm_populate(addr: *mut c_void, len: usize, options: *const bmm_options,
                         report: *mut bmm_report) -> c_int;
+    pub fn bmm_populate_ranges(ranges: *const bmm_range, count: usize,
+                               options: *const bmm_options,
+                               report: *mut bmm_report) -> c_int;
     pub fn bmm_report_text(report: *const bmm_report, buf: *mut c_char,
                            size: usize) -> usize;
     pub fn bmm_clear_parallel(dst: *mut c_void, len: usize, options: *const bmm_options,
