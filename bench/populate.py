@@ -24,7 +24,7 @@ from bench import amount, measure, program
 from bench.measure import Event, Observer
 from bench.subjects import Amount, Arms, Request, Subject
 from bulkmm.control.pools import Pool
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow
 from bulkmm.results.model import AGAIN, LIMIT, OURS, Document
 from bulkmm.shell import ending
@@ -35,7 +35,7 @@ KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, RESIDENT = "madvise", "resident-madvise"
 PROGRAM = "bmm-populate"
 HUGE = 2 * MIB
-POOL = Pool(Root(Path("/")), HUGE)
+POOL = Pool(SystemFiles(Path("/")), HUGE)
 FEW = 64 * MIB  # below, a sample is the median of many calls
 SPARE = GIB  # bytes that stay free besides what is populated
 PR_SET_THP_DISABLE = 41
@@ -125,7 +125,7 @@ def check(job: Job) -> None:
 
 def missing(size: int) -> int:
     """Return how many huge pages the pool has too few to spare for a size."""
-    return max(0, size // HUGE - POOL.spare())
+    return max(0, size // HUGE - POOL.count_spare())
 
 
 def reserved(size: int) -> AbstractContextManager[None]:

@@ -138,10 +138,10 @@ def _report(error: BaseException, words: list[str], args: argparse.Namespace) ->
     own_words = words[: words.index("--")] if "--" in words else words
     sys.stderr.write(f"bulkmm: {message}\n")
     if getattr(args, "json", None) is True or "--json" in own_words:
-        from bulkmm.control.record import Error, Failure
+        from bulkmm.control.json_output import Error, Failure
 
         with suppress(OSError):  # a full device has been reported
-            print(Error(error=Failure(message, int(code))).json(None))
+            print(Error(error=Failure(message, int(code))).to_json(None))
             sys.stdout.flush()
     return code
 

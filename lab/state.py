@@ -12,7 +12,7 @@ from typing import Any
 
 from bulkmm.control import module
 from bulkmm.control.module import HOME, NOT_TRIED, OFF, KernelPath
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.results.model import Check
 from lab.machine.vm import Outcome
 
@@ -20,7 +20,7 @@ HITS = "hits"  # a counter
 UNLOAD = "unload"
 
 
-class RecordRoot(Root):
+class RecordRoot(SystemFiles):
     """The module's files, as one record has them."""
 
     def __init__(self, files: dict[str, str]) -> None:
@@ -50,7 +50,7 @@ class Record:
 
 
 def _record(event: dict[str, Any]) -> Record:
-    status = module.read(RecordRoot(event["files"]))
+    status = module.read_module(RecordRoot(event["files"]))
     paths = {path.name: path for path in status.paths} if status else {}
     return Record(event["arm"], event["files"], paths)
 

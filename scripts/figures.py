@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench import goals
 from bench.kernel import history
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.results import conditions, size_grid, submit, table
 from bulkmm.results import host as machine
 from bulkmm.results.model import OURS, Document
@@ -163,7 +163,7 @@ def ratios(cpus: dict[str, CpuResults]) -> str:
     """Return what "bulkmm worth" knows of each CPU, by kernel series."""
     figures = {
         name: {
-            needs.series(one.machine["kernel"]): {
+            requirements.series_of(one.machine["kernel"]): {
                 kind: asdict(figure) for kind, figure in gain.of(one).items()
             }
             for one in kernels

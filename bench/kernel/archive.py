@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.child import ChildError
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
@@ -52,7 +52,7 @@ class Offer:
     @property
     def series(self) -> tuple[int, ...]:
         """Return (6, 12) for 6.12.107+deb13."""
-        return needs.version(self.version)
+        return requirements.parse_version(self.version)
 
 
 class Archive:
@@ -126,7 +126,7 @@ class Archive:
 
 def offers(packages: set[str]) -> list[Offer]:
     """Return the kernels among the names of all packages (Archive.offers())."""
-    table = needs.read(X86_64.name)
+    table = requirements.read_table(X86_64.name)
     available: dict[tuple[str, str], Offer] = {}
     for name in sorted(packages):
         match = IMAGE.fullmatch(name)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.kernel import measure, process, vmlinux
 from bench.kernel.archive import Archive, Offer
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.results import conditions, stats, table
 from bulkmm.results.model import Document
 from bulkmm.results.sheet import Sheet
@@ -147,20 +147,25 @@ def _line(error: BulkmmError) -> str:
 
 def _prototypes(row: Row, image: Path) -> None:
     _, types = process.read(image)
-    path_table, series = needs.read(X86_64.name), needs.series(row.release)
+    path_table, series = (
+        requirements.read_table(X86_64.name),
+        requirements.series_of(row.release),
+    )
     findings, names = [], 0
     for path in path_table.paths:
-        against = types.against(path, path_table.prototypes)
-        without, _ = types.compared(path.optional, path_table.prototypes)
+        against = types.list_obstacles(path, path_table.prototypes)
+        without, _ = types.compare_prototypes(path.optional, path_table.prototypes)
         names += len(path.hooks) + len(path.calls)
-        if against and not needs.at_least(series, SINCE.get(path.name, series)):
+        if against and not requirements.is_at_least(
+            series, SINCE.get(path.name, series)
+        ):
             findings.append(f"without {path.name}")
             continue
         row.ok &= not against
         findings += [*against, *(f"without {name}" for name in without)]
     row.prototypes = "; ".join(findings) or f"all {names}"
     prototypes = {
-        one: " or ".join(types.prototypes(one)) for one in path_table.prototypes
+        one: " or ".join(types.prototypes_of(one)) for one in path_table.prototypes
     }
     row.types = {**process.layout(types), **prototypes}
 
@@ -226,7 +231,10 @@ def _updates(rows: Iterable[Row]) -> list[str]:
     before: dict[tuple[str, ...], Row] = {}
     changes, unchanged = [], 0
     for row in rows:
-        line = needs.series(row.release), *re.findall("-(?:cloud|rt)-", row.release)
+        line = (
+            requirements.series_of(row.release),
+            *re.findall("-(?:cloud|rt)-", row.release),
+        )
         if row.types and (old := before.get(line)):
             differ = [
                 f"`{name}` {old.types.get(name)}, then {value}"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bulkmm.control import module as modules
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.paths import PROJECT, scratch
@@ -31,7 +31,7 @@ def image(name: str) -> Path | None:
 def module(release: str, progress: Progress) -> Iterator[Path | None]:
     """Yield the module for a kernel: installed, or built against its headers."""
     headers = Path(f"/lib/modules/{release}/build")
-    if file := modules.installed(Root(Path("/")), release):
+    if file := modules.find_installed(SystemFiles(Path("/")), release):
         yield Path(file)
     elif (sources := _sources()) and (headers / "Makefile").is_file():
         with scratch("bulkmm-module-") as build_dir:

@@ -19,7 +19,8 @@ from bench.kernel import find, measure, process, vmlinux
 from bench.kernel.run import need_packages
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
-from bulkmm.control import needs, text
+from bulkmm.control import requirements
+from bulkmm.control.format import format_duration
 from bulkmm.results import conditions, finish, row_names, table
 from bulkmm.results.model import AGAIN, Document, Result
 from bulkmm.results.sheet import Sheet, print_lines
@@ -27,7 +28,7 @@ from bulkmm.shell.progress import Progress
 
 
 def _time(arm: Result) -> str:
-    return text.duration(arm.median)
+    return format_duration(arm.median)
 
 
 def _rate(arm: Result) -> str:
@@ -119,7 +120,9 @@ def measure_kernels(
     kernels: Sequence[process.Prepared], job: measure.Job, observer: Observer
 ) -> Document:
     """Return what all kernels take for the scenarios of all columns."""
-    kernels = sorted(kernels, key=lambda kernel: needs.version(kernel.release))
+    kernels = sorted(
+        kernels, key=lambda kernel: requirements.parse_version(kernel.release)
+    )
     oldest = kernels[0].release
     subject = Subject(
         name="history",

@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 
 from bench.kernel import cpu, module, patch, symbols, vmlinux
 from bench.kernel.vmlinux import Image
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.control.btf import Types
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
@@ -77,7 +77,7 @@ def prepared(
     """Prepare a kernel and, if given, the module built for it."""
     executable = harness()
     image, types = read(kernel, map_base)
-    if not (table := needs.read("x86_64")).supports(image.release):
+    if not (table := requirements.read_table("x86_64")).supports(image.release):
         oldest, newest = table.kernels
         raise BulkmmError(
             f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
@@ -128,7 +128,7 @@ def _plan(
     features = cpu.features(image, kallsyms["x86_cap_flags"], words, processor)
     features.add(patch.always(image, form))
     has = image.at(
-        kallsyms["boot_cpu_data"] + types.offset("cpuinfo_x86.x86_capability"),
+        kallsyms["boot_cpu_data"] + types.offset_of("cpuinfo_x86.x86_capability"),
         4 * words,
     )
     flags = np.zeros(32 * words, np.uint8)
@@ -202,7 +202,11 @@ def _write(
 
 def layout(types: Types) -> dict[str, int]:
     """Return what the harness wants to know of a kernel, by its BTF."""
-    read = {"offset": types.offset, "size": types.size, "enum": types.enumerator}
+    read = {
+        "offset": types.offset_of,
+        "size": types.size,
+        "enum": types.enumerator_value,
+    }
     with harness().open("rb") as file:
         section = ELFFile(file).get_section_by_name(WANTED)
         data = section.data() if section else b""

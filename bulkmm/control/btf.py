@@ -8,7 +8,7 @@ root in the lab's root.
 import struct
 from collections.abc import Iterable
 
-from bulkmm.control.needs import Needs
+from bulkmm.control.requirements import Requirements
 from bulkmm.shell.errors import BulkmmError
 
 Prototypes = dict[str, list[str]]  # by function
@@ -32,11 +32,11 @@ class Types:
     def __init__(self, data: bytes) -> None:
         """Index them by name."""
         try:
-            self._index(data)
+            self._index_types(data)
         except (struct.error, IndexError, ValueError) as error:
             raise BulkmmError(f"the kernel's BTF cannot be read: {error}") from error
 
-    def _index(self, data: bytes) -> None:
+    def _index_types(self, data: bytes) -> None:
         magic, _, _, header, types, size, strings, _ = struct.unpack_from(
             "<HBBIIIII", data
         )
@@ -50,66 +50,68 @@ class Types:
         self._functions: dict[str, set[int]] = {}  # their prototypes
         at, end = header + types, header + types + size
         while at < end:
-            kind, entries = self._head(at)
+            kind, entries = self._read_head(at)
             if kind > KINDS:
                 raise ValueError(f"unknown kind {kind}")
-            if kind in (STRUCT, UNION) and (name := self._name(at)):
+            if kind in (STRUCT, UNION) and (name := self._read_name(at)):
                 self._named.setdefault(name, len(self._at))
             elif kind in (ENUM, ENUM64):
-                self._enumerate(at, kind, entries)
+                self._add_enumerators(at, kind, entries)
             elif kind == FUNCTION:
-                self._functions.setdefault(self._name(at), set()).add(self._to(at))
+                self._functions.setdefault(self._read_name(at), set()).add(
+                    self._read_target(at)
+                )
             self._at.append(at)
             at += 12 + PER_TYPE.get(kind, 0) + PER_ENTRY.get(kind, 0) * entries
 
-    def _head(self, at: int) -> tuple[int, int]:
+    def _read_head(self, at: int) -> tuple[int, int]:
         (info,) = struct.unpack_from("<I", self._data, at + 4)
         return info >> 24 & 31, info & 0xFFFF
 
-    def _name(self, at: int) -> str:
+    def _read_name(self, at: int) -> str:
         start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
         return self._data[start : self._data.index(b"\0", start)].decode()
 
-    def _to(self, at: int) -> int:
+    def _read_target(self, at: int) -> int:
         """Return the number of the type that modifiers and typedefs resolve to."""
         return int(struct.unpack_from("<I", self._data, at + 8)[0])
 
-    def _enumerate(self, at: int, kind: int, entries: int) -> None:
+    def _add_enumerators(self, at: int, kind: int, entries: int) -> None:
         step, form = PER_ENTRY[kind], "<i" if kind == ENUM else "<q"
         for cell in range(at + 12, at + 12 + step * entries, step):
             (value,) = struct.unpack_from(form, self._data, cell + 4)
-            self.enumerators.setdefault(self._name(cell), value)
+            self.enumerators.setdefault(self._read_name(cell), value)
 
-    def _member(self, at: int, name: str) -> tuple[int, int] | None:
+    def _find_member(self, at: int, name: str) -> tuple[int, int] | None:
         """Return offset and type of a member, also inside anonymous members."""
-        _, entries = self._head(at)
+        _, entries = self._read_head(at)
         (info,) = struct.unpack_from("<I", self._data, at + 4)
         for cell in range(at + 12, at + 12 + 12 * entries, 12):
             kind, bits = struct.unpack_from("<II", self._data, cell + 4)
             offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
-            if (member_name := self._name(cell)) == name:
+            if (member_name := self._read_name(cell)) == name:
                 return offset, kind
             inner = self._at[kind]
-            if not member_name and self._head(inner)[0] in (STRUCT, UNION):
-                nested = self._member(inner, name)
+            if not member_name and self._read_head(inner)[0] in (STRUCT, UNION):
+                nested = self._find_member(inner, name)
                 if nested:
                     return offset + nested[0], nested[1]
         return None
 
-    def offset(self, path: str) -> int:
+    def offset_of(self, path: str) -> int:
         """Return the offset of struct.member, in bytes."""
-        return self._find(path)[0]
+        return self._find_path(path)[0]
 
-    def _find(self, path: str) -> tuple[int, int]:
+    def _find_path(self, path: str) -> tuple[int, int]:
         struct_name, _, member = path.partition(".")
         location = None
         if struct_name in self._named:
-            location = self._member(self._at[self._named[struct_name]], member)
+            location = self._find_member(self._at[self._named[struct_name]], member)
         if not location:
             raise BulkmmError(f"the kernel's BTF has no {path}")
         return location
 
-    def enumerator(self, name: str) -> int:
+    def enumerator_value(self, name: str) -> int:
         """Return the value of an enumerator."""
         if name not in self.enumerators:
             raise BulkmmError(f"the kernel's BTF has no {name}")
@@ -118,39 +120,43 @@ class Types:
     def size(self, path: str) -> int:
         """Return the bytes of a struct or of a member of one."""
         if "." in path:
-            return self._size(self._find(path)[1])
+            return self._size_of(self._find_path(path)[1])
         if path not in self._named:
             raise BulkmmError(f"the kernel's BTF has no struct {path}")
-        return self._size(self._named[path])
+        return self._size_of(self._named[path])
 
-    def _size(self, number: int) -> int:
+    def _size_of(self, number: int) -> int:
         at = self._at[number]
-        kind, _ = self._head(at)
+        kind, _ = self._read_head(at)
         if kind == POINTER:
             return 8
         if kind == ARRAY:
             element, _, count = struct.unpack_from("<III", self._data, at + 12)
-            return self._size(element) * int(count)
-        value = self._to(at)
-        return self._size(value) if kind in MODIFIERS else value
+            return self._size_of(element) * int(count)
+        value = self._read_target(at)
+        return self._size_of(value) if kind in MODIFIERS else value
 
-    def prototypes(self, function: str) -> list[str]:
+    def prototypes_of(self, function: str) -> list[str]:
         """Return the prototypes of the functions of this name, in C."""
         return sorted(map(self._format_type, self._functions.get(function, ())))
 
-    def against(self, path: Needs, wanted: Prototypes) -> list[str]:
+    def list_obstacles(self, path: Requirements, wanted: Prototypes) -> list[str]:
         """Return why a path cannot attach to this kernel; see paths.def."""
-        missing, mismatches = self.compared(path.needed, wanted)
+        missing, mismatches = self.compare_prototypes(path.needed, wanted)
         absent = [f"{names}: none" for names in missing]
-        return [*absent, *mismatches, *self.compared(path.optional, wanted)[1]]
+        return [
+            *absent,
+            *mismatches,
+            *self.compare_prototypes(path.optional, wanted)[1],
+        ]
 
-    def compared(
+    def compare_prototypes(
         self, groups: Iterable[list[str]], wanted: Prototypes
     ) -> tuple[list[str], list[str]]:
         """Return which functions are missing, and which have other types."""
         missing, mismatches = [], []
         for group in groups:
-            available = {name: self.prototypes(name) for name in group}
+            available = {name: self.prototypes_of(name) for name in group}
             if not any(available.values()):
                 missing.append(" or ".join(available))
             mismatches += [
@@ -165,15 +171,15 @@ class Types:
         at = self._at[number]
         if not number:
             return "void"
-        kind, entries = self._head(at)
+        kind, entries = self._read_head(at)
         if kind == PROTOTYPE:
             cells = range(at + 12, at + 12 + 8 * entries, 8)
             numbers = (struct.unpack_from("<I", self._data, at + 4)[0] for at in cells)
             parameters = ", ".join(map(self._format_type, numbers))
-            return f"{self._format_type(self._to(at))} ({parameters})"
+            return f"{self._format_type(self._read_target(at))} ({parameters})"
         if kind == POINTER:
-            to = self._format_type(self._to(at))
+            to = self._format_type(self._read_target(at))
             return f"{to}*" if to.endswith("*") else f"{to} *"
         if kind in TRANSPARENT:
-            return WORDS.get(kind, "") + self._format_type(self._to(at))
-        return WORDS.get(kind, "") + self._name(at)
+            return WORDS.get(kind, "") + self._format_type(self._read_target(at))
+        return WORDS.get(kind, "") + self._read_name(at)

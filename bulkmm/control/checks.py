@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bulkmm.control import kernel as kernels
-from bulkmm.control import late, needs, tracefs
+from bulkmm.control import missed_devices, requirements, tracefs
 from bulkmm.control import module as modules
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.needs import Table
-from bulkmm.control.root import Root
+from bulkmm.control.requirements import Table
+from bulkmm.control.system_files import SystemFiles
 
 OK, CARE, NO, UNKNOWN = "ok", "care", "no", "unknown"
 ARCHITECTURE = "/proc/sys/kernel/arch"
@@ -35,54 +35,54 @@ class Check:
     remedy: str = ""  # what to do about it if not ok
 
 
-def all_checks(kernel: Kernel, table: Table) -> list[Check]:
+def check_all(kernel: Kernel, table: Table) -> list[Check]:
     """Return the checks common to all paths."""
     root = kernel.root
     return [
-        _architecture(root),
-        _release(kernel, table),
-        _module(root, kernel),
-        *_inert(root, kernel),
-        *_late(root),
-        *(_option(kernel, name) for name in needs.WITH),
-        _ftrace_enabled(root),
-        _tracefs(root),
-        *_loading(root, kernel),
-        _ibt(root, kernel),
-        _preemption(root, kernel),
-        _zeroing(kernel),
+        _check_architecture(root),
+        _check_release(kernel, table),
+        _check_module(root, kernel),
+        *_check_inert(root, kernel),
+        *_check_missed_devices(root),
+        *(_check_option(kernel, name) for name in requirements.WITH),
+        _check_ftrace(root),
+        _check_tracefs(root),
+        *_check_loading(root, kernel),
+        _check_ibt(root, kernel),
+        _check_preemption(root, kernel),
+        _check_zeroing(kernel),
     ]
 
 
-def _architecture(root: Root) -> Check:
+def _check_architecture(root: SystemFiles) -> Check:
     name = root.read(ARCHITECTURE)
     if not name:
         return Check("architecture", UNKNOWN, "the kernel does not report it", PROC)
-    if name in needs.ARCHITECTURES:
+    if name in requirements.ARCHITECTURES:
         return Check("architecture", OK, name)
-    architectures = ", ".join(needs.ARCHITECTURES)
+    architectures = ", ".join(requirements.ARCHITECTURES)
     message = f"{name}: the module is for {architectures}"
     return Check("architecture", NO, message, "use a machine of one of these")
 
 
-def _release(kernel: Kernel, table: Table) -> Check:
+def _check_release(kernel: Kernel, table: Table) -> Check:
     oldest, newest = table.kernels
-    if not needs.version(kernel.release):
+    if not requirements.parse_version(kernel.release):
         return Check("kernel", UNKNOWN, "the kernel does not report its release", PROC)
     message = f"{kernel.release}; the module is for {oldest} to {newest}"
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"
         return Check("kernel", NO, f"{message} and loads into no other", remedy)
     tested = f"{message}, tested with {', '.join(table.tested)}"
-    is_tested = needs.series(kernel.release) in table.tested
+    is_tested = requirements.series_of(kernel.release) in table.tested
     return Check("kernel", OK if is_tested else CARE, tested)
 
 
-def _module(root: Root, kernel: Kernel) -> Check:
+def _check_module(root: SystemFiles, kernel: Kernel) -> Check:
     version = root.read(f"{modules.HOME}/version")
     if version is not None:
         return Check("module", OK, f"{version} is loaded")
-    if file := modules.installed(root, kernel.release):
+    if file := modules.find_installed(root, kernel.release):
         return Check("module", OK, f"{file}: modprobe bulkmm")
     if root.is_dir(f"/lib/modules/{kernel.release}/build"):
         message = "not installed; it can be built: make module"
@@ -92,22 +92,22 @@ def _module(root: Root, kernel: Kernel) -> Check:
     return Check("module", CARE, message, remedy)
 
 
-def _inert(root: Root, kernel: Kernel) -> Iterator[Check]:
+def _check_inert(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     """Check whether a module would load inert; a loaded one reports it."""
-    value = kernel.parameter("bulkmm.inert") or ""
-    if kernels.TRUE.match(value) and not modules.loaded(root):
+    value = kernel.find_parameter("bulkmm.inert") or ""
+    if kernels.TRUE.match(value) and not modules.is_loaded(root):
         message = "1 on the command line: modprobe loads a module that hooks nothing"
         yield Check("bulkmm.inert", NO, message, "modprobe bulkmm inert=0")
 
 
-def _late(root: Root) -> Iterator[Check]:
+def _check_missed_devices(root: SystemFiles) -> Iterator[Check]:
     """Check for devices that the module has missed."""
-    if message := late.describe_missed(root):
+    if message := missed_devices.describe_missed(root):
         yield Check("device memory", CARE, message, EARLIER)
 
 
-def _option(kernel: Kernel, name: str) -> Check:
-    has = kernel.option(name)
+def _check_option(kernel: Kernel, name: str) -> Check:
+    has = kernel.has_option(name)
     if has is None:
         message = "the configuration cannot be read"
         return Check(f"CONFIG_{name}", UNKNOWN, message, CONFIG)
@@ -117,7 +117,7 @@ def _option(kernel: Kernel, name: str) -> Check:
     return Check(f"CONFIG_{name}", NO, "not set", remedy)
 
 
-def _ftrace_enabled(root: Root) -> Check:
+def _check_ftrace(root: SystemFiles) -> Check:
     name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
     if value is None and not root.is_dir("/proc/sys/kernel"):
         return Check(name, UNKNOWN, "there is no /proc/sys/kernel", PROC)
@@ -134,23 +134,23 @@ def _ftrace_enabled(root: Root) -> Check:
     return Check(name, OK, value)
 
 
-def _tracefs(root: Root) -> Check:
-    place = tracefs.place(root)
+def _check_tracefs(root: SystemFiles) -> Check:
+    place = tracefs.find_tracefs(root)
     if place:
         return Check("tracefs", OK, place)
     message = "not mounted, or not root"
     return Check("tracefs", UNKNOWN, message, f"run it as root; {tracefs.MOUNT}")
 
 
-def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
+def _check_loading(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     """Check what prevents loading a module."""
-    loaded = modules.loaded(root)
+    loaded = modules.is_loaded(root)
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
         message = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
         yield Check("kernel.modules_disabled", state, message, "reboot")
     lockdown = "/sys/kernel/security/lockdown"
-    level = modules.chosen(root, lockdown) or "none"
+    level = modules.read_choice(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
     care = OK if loaded else CARE
     if root.read(lockdown) == "":
@@ -160,7 +160,7 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
     else:
         yield Check("lockdown", care, f"{level}: {signed}", SIGN)
     enforced = root.read("/sys/module/module/parameters/sig_enforce")
-    forced = kernel.option("MODULE_SIG_FORCE")
+    forced = kernel.has_option("MODULE_SIG_FORCE")
     if enforced == "Y" or forced:
         yield Check("module signatures", care, f"enforced: {signed}", SIGN)
     elif not enforced and forced is None:
@@ -170,26 +170,26 @@ def _loading(root: Root, kernel: Kernel) -> Iterator[Check]:
         yield Check("module signatures", OK, "not enforced")
 
 
-def _ibt(root: Root, kernel: Kernel) -> Check:
+def _check_ibt(root: SystemFiles, kernel: Kernel) -> Check:
     name, cpus = "indirect branch tracking", root.read("/proc/cpuinfo")
     if not cpus:
         return Check(name, UNKNOWN, "the kernel does not report the CPU", PROC)
     has = re.search(r"^flags\s*:.*\bibt\b", cpus, re.MULTILINE)
-    option = kernel.option("X86_KERNEL_IBT")
+    option = kernel.has_option("X86_KERNEL_IBT")
     if has and option is None:
         return Check(name, UNKNOWN, "the configuration cannot be read", CONFIG)
-    on = has and option and kernel.parameter("ibt") != "off"
+    on = has and option and kernel.find_parameter("ibt") != "off"
     message = "on: the originals are reached by direct calls" if on else "not in force"
     return Check(name, OK, message)
 
 
-def _preemption(root: Root, kernel: Kernel) -> Check:
+def _check_preemption(root: SystemFiles, kernel: Kernel) -> Check:
     # in parentheses: the current model
     now = re.search(r"\((\w+)\)", root.read(PREEMPTION) or "")
-    option = next((model for model in MODELS if kernel.option(model)), "")
+    option = next((model for model in MODELS if kernel.has_option(model)), "")
     models = {
         "as the scheduler says": now and now[1],
-        "as it was booted": kernel.parameter("preempt"),
+        "as it was booted": kernel.find_parameter("preempt"),
         "as built": option.removeprefix("PREEMPT_").lower(),
     }
     for how, model in models.items():
@@ -199,7 +199,7 @@ def _preemption(root: Root, kernel: Kernel) -> Check:
     return Check("preemption", UNKNOWN, message, CONFIG)
 
 
-def _zeroing(kernel: Kernel) -> Check:
+def _check_zeroing(kernel: Kernel) -> Check:
     case = kernel.zeroing
     state = UNKNOWN if case == "unknown" else OK
     return Check("clearing of huge pages", state, kernels.CASES[case], CONFIG)

@@ -20,7 +20,7 @@ WANTED = f"""\
 {options.DRY_RUN}"""
 USUAL = "60s"  # of worth
 COMMANDS = f"""
-status: bulkmm.control.status:status
+status: bulkmm.control.status:print_status
     show what the loaded module is doing
     example: clear
     Show what each path of the loaded module does: mode, hook, requests served, requests
@@ -32,7 +32,7 @@ PATH...  show everything about this path
 -o, --output FILE  write it to this file
 --schema  print the JSON schema of all that these commands print with --json
 {COMMON}
-doctor: bulkmm.control.doctor:doctor
+doctor: bulkmm.control.doctor:print_diagnosis
     tell what would attach on this kernel, and what is in the way
     Tell for each path whether the module can hook its functions on this kernel, loaded
     or not: the verdict, then what is in the way, then what to do about it. Exit code 0:
@@ -40,20 +40,20 @@ doctor: bulkmm.control.doctor:doctor
     (root can read more). To see what each path would gain here, run in a source
     checkout: bulkmm bench kernel --kernel RELEASE --quick
 {COMMON}
-on: bulkmm.control.change:on
+on: bulkmm.control.switch:switch_path
     switch a path on
     example: clear --persist
     Switch a path on, in the mode given, or in the first of its modes but off.
 PATH  switch this path (see: bulkmm status)
 [MODE]  use this mode (see: bulkmm status PATH; default: the first but off)
 {SWITCH}
-off: bulkmm.control.change:off
+off: bulkmm.control.switch:switch_path
     switch a path off, or all of them
     Switch a path off, or all of them: their functions are unhooked, the kernel's own
     code does the work, and the module can be unloaded.
 [PATH]  switch this path (default: all)
 {SWITCH}
-tune: bulkmm.control.change:tune
+tune: bulkmm.control.switch:tune_settings
     change settings of the loaded module, or list them
     example: clear.latency_us=500
     Change settings: PATH.FILE as in sysfs, or a module parameter. All are checked
@@ -61,7 +61,7 @@ tune: bulkmm.control.change:tune
 settings:KEY=VALUE...  set KEY to VALUE, as in clear.latency_us=500
 {options.DRY_RUN}
 {COMMON}
-watch: bulkmm.control.watch:watch
+watch: bulkmm.control.watch:watch_paths
     show live rates and latencies
     example: clear --interval 0.5
     Show rates and the mean time of a request, path by path: a table on a terminal,

@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm.control import checks, fit, needs, symbols, text
+from bulkmm.control import checks, requirements, symbols, usefulness
 from bulkmm.control import module as modules
 from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
-from bulkmm.control.fit import Fit
+from bulkmm.control.format import align_columns
+from bulkmm.control.json_output import Record
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.module import KernelPath
-from bulkmm.control.needs import Needs
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
+from bulkmm.control.requirements import Requirements
 from bulkmm.control.symbols import Symbol
+from bulkmm.control.system_files import SystemFiles
+from bulkmm.control.usefulness import Fit
 from bulkmm.shell.errors import BulkmmError, Exit
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
@@ -55,7 +56,7 @@ class Diagnosis(Record):
     paths: list[Verdict]
     fit: Fit  # whether this machine has work for the module
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return it as text."""
         output = [self.verdict, "", f"for this machine: {self.fit.verdict}"]
         output += [f"  {why}" for why in self.fit.reasons]
@@ -70,7 +71,7 @@ class Diagnosis(Record):
             why = f": {'; '.join(path.reasons)}" if path.reasons else ""
             output.append(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
-        return [*output, "", *text.columns(rows)]
+        return [*output, "", *align_columns(rows)]
 
 
 @dataclass(frozen=True)
@@ -84,33 +85,33 @@ class Evidence:
     prototypes: dict[str, list[str]]
 
 
-def doctor(args: argparse.Namespace) -> int:
+def print_diagnosis(args: argparse.Namespace) -> int:
     """Print what would attach on this kernel."""
-    diagnosis = examine(Root.given(args.root))
-    diagnosis.tell(diagnosis.lines(), as_json=args.json)
+    diagnosis = examine_kernel(SystemFiles.from_argument(args.root))
+    diagnosis.print_output(diagnosis.format_lines(), as_json=args.json)
     return diagnosis.exit_code
 
 
-def examine(root: Root) -> Diagnosis:
+def examine_kernel(root: SystemFiles) -> Diagnosis:
     """Inspect the kernel below a root."""
-    table = needs.read(root.read(checks.ARCHITECTURE) or "")
+    table = requirements.read_table(root.read(checks.ARCHITECTURE) or "")
     kernel = Kernel(root)
-    module = modules.read(root)
+    module = modules.read_module(root)
     loaded = {path.name: path for path in module.paths} if module else {}
-    results = checks.all_checks(kernel, table)
+    results = checks.check_all(kernel, table)
     functions = symbols.look_up(root, [n for path in table.paths for n in path.symbols])
-    evidence = Evidence(kernel, results, functions, _types(root), table.prototypes)
-    paths = [_judge(path, loaded.get(path.name), evidence) for path in table.paths]
+    evidence = Evidence(kernel, results, functions, _read_types(root), table.prototypes)
+    paths = [_judge_path(path, loaded.get(path.name), evidence) for path in table.paths]
     attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
     return Diagnosis(
         release=kernel.release,
         exit_code=_exit_code(results, paths),
-        verdict=_verdict(kernel.release, paths),
-        blockers=_blockers(results, paths),
-        remedies=_remedies(results, paths),
+        verdict=_summarize_verdicts(kernel.release, paths),
+        blockers=_list_blockers(results, paths),
+        remedies=_list_remedies(results, paths),
         checks=results,
         paths=paths,
-        fit=fit.judge(root, kernel, attach),
+        fit=usefulness.judge_usefulness(root, kernel, attach),
     )
 
 
@@ -122,7 +123,7 @@ def _exit_code(results: list[Check], paths: list[Verdict]) -> int:
     return int(Exit.ENVIRONMENT if UNKNOWN in verdicts else Exit.OK)
 
 
-def _verdict(release: str, paths: list[Verdict]) -> str:
+def _summarize_verdicts(release: str, paths: list[Verdict]) -> str:
     """Return the verdict in one sentence."""
     kinds: dict[str, list[str]] = {}
     for path in paths:
@@ -137,9 +138,9 @@ def _verdict(release: str, paths: list[Verdict]) -> str:
     return f"{summary} on {release}: {details}"
 
 
-def _blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
+def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
     """Return the blockers, those of all paths first."""
-    blockers = _general(results)
+    blockers = _list_failures(results)
     for path in paths:
         if path.verdict in (WOULD_NOT, UNKNOWN):
             reasons = [why for why in path.reasons if why not in blockers]
@@ -147,7 +148,7 @@ def _blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
     return blockers
 
 
-def _remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
+def _list_remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
     """Return the remedies, then the cautions unless a path would not work."""
     verdicts = {path.verdict for path in paths}
     states = [checks.NO]
@@ -160,7 +161,7 @@ def _remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
     return list(dict.fromkeys(filter(None, remedies)))
 
 
-def _types(root: Root) -> Types | None:
+def _read_types(root: SystemFiles) -> Types | None:
     """Return the kernel's types, against which the module checks prototypes."""
     try:
         return Types(root.at(BTF).read_bytes())
@@ -168,7 +169,9 @@ def _types(root: Root) -> Types | None:
         return None
 
 
-def _judge(path: Needs, loaded: KernelPath | None, evidence: Evidence) -> Verdict:
+def _judge_path(
+    path: Requirements, loaded: KernelPath | None, evidence: Evidence
+) -> Verdict:
     functions = [evidence.symbols[name] for name in path.symbols]
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
@@ -184,13 +187,13 @@ def _judge(path: Needs, loaded: KernelPath | None, evidence: Evidence) -> Verdic
     return Verdict(path.name, verdict, reasons, functions)
 
 
-def _general(results: list[Check]) -> list[str]:
+def _list_failures(results: list[Check]) -> list[str]:
     return [f"{one.name}: {one.says}" for one in results if one.state == checks.NO]
 
 
 def _of_kernel(evidence: Evidence) -> Iterator[Finding]:
     """Yield what keeps every path from attaching."""
-    yield from ((WOULD_NOT, why) for why in _general(evidence.checks))
+    yield from ((WOULD_NOT, why) for why in _list_failures(evidence.checks))
     for check in evidence.checks:
         if check.state == checks.UNKNOWN and check.name in BLOCKING:
             yield UNKNOWN, f"{check.name}: {check.says}"
@@ -199,17 +202,17 @@ def _of_kernel(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _of_path(
-    path: Needs, loaded: KernelPath | None, evidence: Evidence
+    path: Requirements, loaded: KernelPath | None, evidence: Evidence
 ) -> Iterator[Finding]:
     """Yield what keeps one path from attaching, or what it would make do without."""
     for hook in loaded.hooks[:1] if loaded else ():
         if hook.errno != modules.NOT_TRIED:
             yield WOULD_NOT, f"the module reports for {hook.symbol}: {hook.why}"
     for name in path.without_options:
-        if evidence.kernel.option(name):
+        if evidence.kernel.has_option(name):
             yield WOULD_NOT, f"CONFIG_{name} is set"
     for name in path.with_options:
-        if evidence.kernel.option(name) is False:
+        if evidence.kernel.has_option(name) is False:
             yield WOULD_NOT, f"CONFIG_{name} is not set"
     yield from _of_functions(path, evidence)
     for name in (name for group in path.hooks.values() for name in group):
@@ -217,7 +220,7 @@ def _of_path(
             yield UNKNOWN, why
 
 
-def _of_functions(path: Needs, evidence: Evidence) -> Iterator[Finding]:
+def _of_functions(path: Requirements, evidence: Evidence) -> Iterator[Finding]:
     first, *calls = path.needed
     absent = list(_none_hooked(first, evidence.symbols))
     for group in calls:
@@ -230,9 +233,11 @@ def _of_functions(path: Needs, evidence: Evidence) -> Iterator[Finding]:
             (WOULD, f"without {w}") for w in _none_hooked(group, evidence.symbols)
         )
     if evidence.types:
-        _, mismatches = evidence.types.compared(path.optional, evidence.prototypes)
+        _, mismatches = evidence.types.compare_prototypes(
+            path.optional, evidence.prototypes
+        )
         yield from ((WOULD, f"without {mismatch}") for mismatch in mismatches)
-        for mismatch in evidence.types.against(path, evidence.prototypes):
+        for mismatch in evidence.types.list_obstacles(path, evidence.prototypes):
             if not absent and mismatch not in mismatches:
                 yield WOULD_NOT, f"prototype in the kernel's BTF: {mismatch}"
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Literal
 
-from bulkmm.control import needs
-from bulkmm.control.root import Root
+from bulkmm.control import requirements
+from bulkmm.control.system_files import SystemFiles
 
 CONFIGS = ("/boot/config-{}", "/lib/modules/{}/config", "/lib/modules/{}/build/.config")
 PACKED_CONFIG = "/proc/config.gz"
@@ -34,7 +34,7 @@ TRUE = re.compile("[1yYtT]|[oO][nN]")  # begins it, to kstrtobool() (lib/kstrtox
 class Kernel:
     """The running kernel, or one whose files are below another root."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: SystemFiles) -> None:
         self.root = root
 
     @cached_property
@@ -51,10 +51,10 @@ class Kernel:
     def config(self) -> dict[str, str] | None:
         """Return the enabled options, without CONFIG_; None if unknown."""
         # a configuration that enables nothing is none: a container's may be masked
-        configs = (dict(OPTION.findall(text)) for text in self._configs())
+        configs = (dict(OPTION.findall(text)) for text in self._read_configs())
         return next(filter(None, configs), None)
 
-    def _configs(self) -> Iterator[str]:
+    def _read_configs(self) -> Iterator[str]:
         for name in CONFIGS:
             yield self.root.read(name.format(self.release)) or ""
         packed = self.root.at(PACKED_CONFIG)
@@ -65,13 +65,13 @@ class Kernel:
             with suppress(OSError, EOFError, ValueError, zlib.error):
                 yield gzip.decompress(packed.read_bytes()).decode()
 
-    def option(self, name: str) -> bool | None:
+    def has_option(self, name: str) -> bool | None:
         """Return whether an option is y or m; None if unknown."""
         if self.config is None:
             return None
         return self.config.get(name) in ("y", "m")
 
-    def parameter(self, name: str) -> str | None:
+    def find_parameter(self, name: str) -> str | None:
         """Return a parameter's last value on the command line."""
         values = [w.partition("=")[2] for w in self.cmdline if w.startswith(f"{name}=")]
         return values[-1] if values else None
@@ -79,10 +79,10 @@ class Kernel:
     @cached_property
     def init_on_alloc(self) -> bool | None:
         """Return whether the allocator clears all pages; None if unknown."""
-        value = self.parameter("init_on_alloc")
+        value = self.find_parameter("init_on_alloc")
         if value is not None:
             return bool(TRUE.match(value))
-        return self.option("INIT_ON_ALLOC_DEFAULT_ON")
+        return self.has_option("INIT_ON_ALLOC_DEFAULT_ON")
 
     @property
     def zeroing(self) -> Zeroing:
@@ -91,5 +91,5 @@ class Kernel:
             return "unknown"
         if not self.init_on_alloc:
             return "once"
-        allocator_serves = needs.at_least(self.release, ALLOCATOR_SERVES)
+        allocator_serves = requirements.is_at_least(self.release, ALLOCATOR_SERVES)
         return "allocator" if allocator_serves else "twice"

@@ -9,7 +9,7 @@ too.
 import re
 from dataclasses import dataclass, field
 
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError
 
 HOME = "/sys/kernel/bulkmm"
@@ -88,12 +88,12 @@ class Module:
         return next((one for one in self.paths if one.name == name), None)
 
 
-def loaded(root: Root) -> bool:
+def is_loaded(root: SystemFiles) -> bool:
     """Return whether the module is loaded."""
     return root.is_dir(HOME)
 
 
-def installed(root: Root, release: str) -> str | None:
+def find_installed(root: SystemFiles, release: str) -> str | None:
     """Return the module's file for a kernel, if it is installed."""
     for folder in FOLDERS:
         home = f"/lib/modules/{release}/{folder}"
@@ -103,30 +103,30 @@ def installed(root: Root, release: str) -> str | None:
     return None
 
 
-def read(root: Root) -> Module | None:
+def read_module(root: SystemFiles) -> Module | None:
     """Return the loaded module's state; None if it is not loaded."""
     version = root.read(f"{HOME}/version")
     if version is None:
         return None
-    paths = [_path(root, name) for name in root.names(HOME)]
-    return Module(version, [path for path in paths if path], _parameters(root))
+    paths = [_read_path(root, name) for name in root.names(HOME)]
+    return Module(version, [path for path in paths if path], _read_parameters(root))
 
 
-def need(root: Root) -> Module:
+def need_module(root: SystemFiles) -> Module:
     """Return the loaded module; raise if there is none."""
-    module = read(root)
+    module = read_module(root)
     if module is None:
         raise BulkmmError(NOT_LOADED)
     return module
 
 
-def _path(root: Root, name: str) -> KernelPath | None:
+def _read_path(root: SystemFiles, name: str) -> KernelPath | None:
     """Return a path, or None if there is none of this name (any more)."""
     home = f"{HOME}/{name}"
-    mode = _choice(root.read(f"{home}/mode") or "")
+    mode = _parse_choice(root.read(f"{home}/mode") or "")
     if not mode:
         return None
-    path_hooks = hooks(root.read(f"{home}/hook") or "")
+    path_hooks = parse_hooks(root.read(f"{home}/hook") or "")
     path = KernelPath(name, mode.chosen, mode.words, path_hooks)
     _add_counters(path, root.read(f"{home}/stats") or "")
     for file in root.names(home):
@@ -150,19 +150,19 @@ def _add_setting(path: KernelPath, file: str, text: str) -> None:
     if re.fullmatch(r"\d+", text):
         path.settings[file] = int(text)
     elif OPERATION.fullmatch(file):
-        if operation := backends(text):
+        if operation := parse_backends(text):
             path.backends[file] = operation
-    elif choice := _choice(text):
+    elif choice := _parse_choice(text):
         path.choices[file] = choice
 
 
-def chosen(root: Root, file: str) -> str:
+def read_choice(root: SystemFiles, file: str) -> str:
     """Return the word that is chosen in a file, of the module or another; or ""."""
-    choice = _choice(root.read(file) or "")
+    choice = _parse_choice(root.read(file) or "")
     return choice.chosen if choice else ""
 
 
-def _choice(text: str) -> Choice | None:
+def _parse_choice(text: str) -> Choice | None:
     """Parse a choice such as "off [on]"; None if nothing is in brackets."""
     words = text.split()
     marked = [word[1:-1] for word in words if re.fullmatch(r"\[.+\]", word)]
@@ -171,7 +171,7 @@ def _choice(text: str) -> Choice | None:
     return Choice([word.strip("[]") for word in words], marked[0])
 
 
-def backends(text: str) -> Backends | None:
+def parse_backends(text: str) -> Backends | None:
     """Parse backends such as "generic [movnti=12.3]"; None if it is no such list."""
     words = [match for word in text.split() if (match := BACKEND.fullmatch(word))]
     entries = [word for word in words if word[2] != FASTEST]
@@ -186,13 +186,13 @@ def backends(text: str) -> Backends | None:
     )
 
 
-def hooks(text: str) -> list[Hook]:
+def parse_hooks(text: str) -> list[Hook]:
     """Return the hooks in the text of a path's file."""
     entries = ((name, int(errno), why) for errno, name, why in HOOK.findall(text))
     return [Hook(*one, attached=one[1] == 0) for one in entries]
 
 
-def _parameters(root: Root) -> dict[str, int]:
+def _read_parameters(root: SystemFiles) -> dict[str, int]:
     parameters = {}
     for name in root.names(PARAMETERS):
         text = root.read(f"{PARAMETERS}/{name}") or ""

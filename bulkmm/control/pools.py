@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
+from bulkmm.control.json_output import Record
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB
 
 KNOWN_PAGES = "/sys/kernel/bulkmm/prezero/known"
@@ -72,7 +72,7 @@ class Pools(Record):
 class Pool:
     """The pool of one page size, or a node's part of it."""
 
-    root: Root
+    root: SystemFiles
     page: int
     node: int = ALL_NODES
 
@@ -90,25 +90,25 @@ class Pool:
         """Write a count of pages; the kernel may settle for less."""
         self.root.write(self.file(name), str(value))
 
-    def parts(self, node: int | None = None) -> list[Self]:
+    def list_parts(self, node: int | None = None) -> list[Self]:
         """Return the parts of the nodes that have memory, or of one if it has any."""
-        wanted = nodes(self.root) if node is None else [node]
+        wanted = list_nodes(self.root) if node is None else [node]
         # sysfs has a pool of every node (hugetlb_register_all_nodes(), mm/hugetlb.c)
         memory_nodes = [
-            number for number in wanted if meminfo(self.root, number, "MemTotal")
+            number for number in wanted if read_meminfo(self.root, number, "MemTotal")
         ]
         parts = [replace(self, node=number) for number in memory_nodes]
         return [part for part in parts if self.root.read(part.file(TOTAL)) is not None]
 
-    def free(self) -> int:
+    def count_free(self) -> int:
         """Return the pages that are not used; some may be reserved."""
         return self.read("free_hugepages")
 
-    def spare(self) -> int:
+    def count_spare(self) -> int:
         """Return the pages that are neither used nor reserved."""
-        return max(self.free() - self.read("resv_hugepages"), 0)
+        return max(self.count_free() - self.read("resv_hugepages"), 0)
 
-    def persistent(self) -> int:
+    def count_persistent(self) -> int:
         """Return the pages that stay: what a write to nr_hugepages sets."""
         return self.read(TOTAL) - self.read("surplus_hugepages")
 
@@ -119,30 +119,30 @@ class Pool:
         # as many (set_max_huge_pages(), mm/hugetlb.c)
         surplus = "surplus_hugepages"
         elsewhere = replace(self, node=ALL_NODES).read(surplus) - self.read(surplus)
-        if elsewhere > 0 and self.persistent() == pages + elsewhere:
+        if elsewhere > 0 and self.count_persistent() == pages + elsewhere:
             self.write(TOTAL, max(pages - elsewhere, 0))
 
-    def zeroed(self) -> int:
+    def count_zeroed(self) -> int:
         """Return how many free pages at most are known to be zero.
 
         What somebody took and did not have cleared (UFFDIO_COPY, migration, fork) is
         among the known pages until it comes back, and so is a page that broke.
         """
         if self.node == ALL_NODES:
-            return sum(part.zeroed() for part in self.parts())
+            return sum(part.count_zeroed() for part in self.list_parts())
         all_known = read_known_pages(self.root).get((self.page, self.node), 0)
-        return min(all_known, self.free())
+        return min(all_known, self.count_free())
 
-    def uncleared(self) -> int:
+    def count_uncleared(self) -> int:
         """Return how many free pages at least are cleared when a program takes them."""
-        return self.free() - self.zeroed()
+        return self.count_free() - self.count_zeroed()
 
-    def record(self) -> PoolRecord:
+    def make_record(self) -> PoolRecord:
         """Return what the pool has."""
         return PoolRecord(
             self.page,
             self.read(TOTAL),
-            self.free(),
+            self.count_free(),
             self.read("resv_hugepages"),
             self.read("surplus_hugepages"),
             self.read("nr_overcommit_hugepages"),
@@ -150,31 +150,31 @@ class Pool:
                 NodeRecord(
                     part.node,
                     part.read(TOTAL),
-                    part.free(),
+                    part.count_free(),
                     part.read("surplus_hugepages"),
-                    part.zeroed(),
+                    part.count_zeroed(),
                 )
-                for part in self.parts()
+                for part in self.list_parts()
             ],
         )
 
 
-def has_nodes(root: Root) -> bool:
+def has_nodes(root: SystemFiles) -> bool:
     """Return whether sysfs names nodes; a kernel without NUMA does not."""
     return any(map(NODE.fullmatch, root.names(NODES)))
 
 
-def nodes(root: Root) -> list[int]:
+def list_nodes(root: SystemFiles) -> list[int]:
     """Return the numbers of all nodes; where none is named, all memory is of node 0."""
-    return sorted(_numbers(NODE, root.names(NODES))) or [0]
+    return sorted(_match_numbers(NODE, root.names(NODES))) or [0]
 
 
-def sizes(root: Root) -> list[int]:
+def list_page_sizes(root: SystemFiles) -> list[int]:
     """Return the page sizes that the kernel has pools of, in bytes."""
-    return sorted(kib * KIB for kib in _numbers(SIZE, root.names(SIZES)))
+    return sorted(kib * KIB for kib in _match_numbers(SIZE, root.names(SIZES)))
 
 
-def read_known_pages(root: Root) -> dict[tuple[int, int], int]:
+def read_known_pages(root: SystemFiles) -> dict[tuple[int, int], int]:
     """Return the pages of which path prezero has a bit, by page size and node."""
     known_pages = {}
     for line in root.lines(KNOWN_PAGES):
@@ -183,12 +183,12 @@ def read_known_pages(root: Root) -> dict[tuple[int, int], int]:
     return known_pages
 
 
-def cpus(root: Root, node: int) -> set[int]:
+def cpus_of(root: SystemFiles, node: int) -> set[int]:
     """Return the CPUs of a node."""
     return parse_list(root.read(f"{NODES}/node{node}/cpulist") or "")
 
 
-def outside_cpuset(root: Root, node: int) -> bool:
+def outside_cpuset(root: SystemFiles, node: int) -> bool:
     """Return whether this process's cpuset lacks a node."""
     match = CPUSET.search(root.read("/proc/self/status") or "")
     return match is not None and node not in parse_list(match[1])
@@ -203,13 +203,13 @@ def parse_list(text: str) -> set[int]:
     return numbers
 
 
-def _numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
+def _match_numbers(pattern: re.Pattern[str], names: list[str]) -> Iterator[int]:
     for name in names:
         if match := pattern.fullmatch(name):
             yield int(match[1])
 
 
-def meminfo(root: Root, node: int, *names: str) -> int:
+def read_meminfo(root: SystemFiles, node: int, *names: str) -> int:
     """Return the bytes of some lines of a node's meminfo, together."""
     file = f"{NODES}/node{node}/meminfo" if has_nodes(root) else "/proc/meminfo"
     # a node's lines begin with "Node N"
@@ -218,7 +218,7 @@ def meminfo(root: Root, node: int, *names: str) -> int:
     return sum(int(line[1]) for line in lines if line and line[0] in labels) * KIB
 
 
-def compact(root: Root, node: int) -> None:
+def compact_node(root: SystemFiles, node: int) -> None:
     """Compact a node's memory."""
     of_node = f"{NODES}/node{node}/compact"
     file = of_node if has_nodes(root) else "/proc/sys/vm/compact_memory"

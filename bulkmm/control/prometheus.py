@@ -34,23 +34,23 @@ GIGA = 1e9
 Sample = tuple[str, float, dict[str, str]]  # of a metric: value, labels
 
 
-def text(status: Status) -> str:
+def format_metrics(status: Status) -> str:
     """Return the module's metrics, or the one that it is not loaded."""
     metrics: dict[str, list[str]] = {}
-    for name, value, labels in _samples(asdict(status)):
+    for name, value, labels in _list_samples(asdict(status)):
         kind, about = METRICS.get(name, ("counter", "A counter of this path alone."))
         head = [f"# HELP bulkmm_{name} {about}", f"# TYPE bulkmm_{name} {kind}"]
-        pairs = ",".join(f'{label}="{_escape(v)}"' for label, v in labels.items())
+        pairs = ",".join(f'{label}="{_escape_label(v)}"' for label, v in labels.items())
         line = f"bulkmm_{name}{{{pairs}}}" if pairs else f"bulkmm_{name}"
         metrics.setdefault(name, head).append(f"{line} {+value!r}")
     return "\n".join(line for lines in metrics.values() for line in lines) + "\n"
 
 
-def _escape(value: str) -> str:
+def _escape_label(value: str) -> str:
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-def _samples(status: dict[str, Any]) -> Iterator[Sample]:
+def _list_samples(status: dict[str, Any]) -> Iterator[Sample]:
     kernel = status["kernel"]
     yield "loaded", status["loaded"], {}
     labels = {"case": kernel["zeroing"], "kernel": kernel["release"]}

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from bulkmm.control import checks, needs, text
+from bulkmm.control import checks, requirements
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
+from bulkmm.control.format import align_columns, format_duration, format_size
+from bulkmm.control.json_output import Record
 from bulkmm.control.module import Backends, KernelPath, Module
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
 from bulkmm.shell.errors import Exit, UsageError, unknown
 
@@ -44,16 +45,16 @@ class Status(Record):
     paths: list[KernelPath]
 
 
-def status(args: argparse.Namespace) -> int:
+def print_status(args: argparse.Namespace) -> int:
     """Print or write the status, or the schema of what commands print."""
     if args.schema:
         import json
 
-        from bulkmm.control import record
+        from bulkmm.control import json_output
 
-        output, code = json.dumps(record.schema(), indent=1) + "\n", Exit.OK
+        output, code = json.dumps(json_output.make_schema(), indent=1) + "\n", Exit.OK
     else:
-        output, code = _status(args)
+        output, code = _render_status(args)
     if args.output:
         files.write(args.output, output, "the status")
     else:
@@ -61,30 +62,30 @@ def status(args: argparse.Namespace) -> int:
     return code
 
 
-def _status(args: argparse.Namespace) -> tuple[str, Exit]:
-    root = Root.given(args.root)
+def _render_status(args: argparse.Namespace) -> tuple[str, Exit]:
+    root = SystemFiles.from_argument(args.root)
     if args.json and args.format not in (None, "json"):
         raise UsageError(f"--json and --format {args.format} differ: give one")
     form = "json" if args.json else args.format or "text"
-    state = document(root, args.path)
+    state = read_status(root, args.path)
     if form == "prometheus":
         from bulkmm.control import prometheus
 
-        output = prometheus.text(state)
+        output = prometheus.format_metrics(state)
     elif form == "json":
-        output = state.json() + "\n"
+        output = state.to_json() + "\n"
     else:
-        output = "\n".join(lines(state, detailed=bool(args.path))) + "\n"
+        output = "\n".join(format_status(state, detailed=bool(args.path))) + "\n"
     # Unloaded is a metric too: the collector needs it, and cron no failure.
     fine = form == "prometheus" or state.loaded
     return output, Exit.OK if fine else Exit.VERDICT
 
 
-def document(root: Root, wanted: list[str]) -> Status:
+def read_status(root: SystemFiles, wanted: list[str]) -> Status:
     """Return the status as a document."""
     kernel = kernels.Kernel(root)
     case = kernel.zeroing
-    module = modules.read(root)
+    module = modules.read_module(root)
     return Status(
         loaded=module is not None,
         version=module.version if module else None,
@@ -92,15 +93,15 @@ def document(root: Root, wanted: list[str]) -> Status:
             kernel.release, kernel.init_on_alloc, case, kernels.CASES[case]
         ),
         parameters=module.parameters if module else {},
-        paths=select(root, module, wanted),
+        paths=select_paths(root, module, wanted),
     )
 
 
 def read_modes(
-    root: Root, module: Module | None, wanted: Iterable[str]
+    root: SystemFiles, module: Module | None, wanted: Iterable[str]
 ) -> dict[str, list[str]]:
     """Return the modes of all paths, loaded or not; reject unknown names."""
-    table = module or needs.read(root.read(checks.ARCHITECTURE) or "")
+    table = module or requirements.read_table(root.read(checks.ARCHITECTURE) or "")
     modes = {path.name: path.modes for path in table.paths}
     for name in wanted:
         if name not in modes:
@@ -108,27 +109,29 @@ def read_modes(
     return modes
 
 
-def select(root: Root, module: Module | None, wanted: list[str]) -> list[KernelPath]:
+def select_paths(
+    root: SystemFiles, module: Module | None, wanted: list[str]
+) -> list[KernelPath]:
     """Return the loaded paths of these names, or all; reject unknown names."""
     read_modes(root, module, wanted)
     paths = {path.name: path for path in module.paths} if module else {}
     return [paths[name] for name in wanted or paths if name in paths]
 
 
-def lines(state: Status, *, detailed: bool) -> list[str]:
+def format_status(state: Status, *, detailed: bool) -> list[str]:
     """Return the status as text."""
     kernel = state.kernel
     if not state.loaded:
         return [f"kernel {kernel.release}: {modules.NOT_LOADED}", kernel.says]
-    rows = [_row(path) for path in state.paths]
+    rows = [_make_row(path) for path in state.paths]
     output = [f"bulkmm {state.version} on {kernel.release}"]
-    output += ["", *text.columns([HEADINGS, *rows]), ""]
+    output += ["", *align_columns([HEADINGS, *rows]), ""]
     for path in state.paths if detailed else ():
-        output += _details(path)
+        output += _list_details(path)
     return [*output, kernel.says]
 
 
-def _row(path: KernelPath) -> tuple[str, ...]:
+def _make_row(path: KernelPath) -> tuple[str, ...]:
     hits, nbytes = path.counters.get("hits", 0), path.counters.get("bytes", 0)
     ns = path.counters.get("ns")
     fallbacks = [
@@ -139,8 +142,8 @@ def _row(path: KernelPath) -> tuple[str, ...]:
         path.mode,
         hook_state(path),
         str(hits),
-        text.size(nbytes) if hits else "",
-        text.duration(ns / hits) if hits and ns is not None else "",
+        format_size(nbytes) if hits else "",
+        format_duration(ns / hits) if hits and ns is not None else "",
         ", ".join(fallbacks),
     )
 
@@ -155,29 +158,32 @@ def hook_state(path: KernelPath) -> str:
     return "not attached"
 
 
-def _details(path: KernelPath) -> list[str]:
+def _list_details(path: KernelPath) -> list[str]:
     rows: list[tuple[str, str]] = [
         *((hook.symbol, hook.why) for hook in path.hooks),
-        ("mode", _marked(path.modes, path.mode)),
-        *((name, _rated(one)) for name, one in path.backends.items()),
-        *((name, _marked(one.words, one.chosen)) for name, one in path.choices.items()),
+        ("mode", _mark_choice(path.modes, path.mode)),
+        *((name, _rate_backends(one)) for name, one in path.backends.items()),
+        *(
+            (name, _mark_choice(one.words, one.chosen))
+            for name, one in path.choices.items()
+        ),
         *((name, str(value)) for name, value in path.settings.items()),
         *((name, str(value)) for name, value in path.counters.items()),
         *((f"fallback_{name}", str(count)) for name, count in path.fallbacks.items()),
     ]
-    return [f"{path.name}:", *text.columns(rows, indent="  "), ""]
+    return [f"{path.name}:", *align_columns(rows, indent="  "), ""]
 
 
-def _marked(words: list[str], current: str) -> str:
+def _mark_choice(words: list[str], current: str) -> str:
     """Return a choice in sysfs's form."""
     return " ".join(f"[{w}]" if w == current else w for w in words)
 
 
-def _rated(backends: Backends) -> str:
+def _rate_backends(backends: Backends) -> str:
     """Return the backends with GB/s, and whether the one that serves is forced."""
     rated = {
         name: f"{name}={backends.gb_per_s[name]}" if name in backends.gb_per_s else name
         for name in backends.choices[1:]
     }
-    words = _marked([*rated.values()], rated[backends.serving])
+    words = _mark_choice([*rated.values()], rated[backends.serving])
     return words if backends.chosen == modules.FASTEST else f"{words} (forced)"

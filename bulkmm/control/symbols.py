@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bulkmm.control import tracefs
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 
 KALLSYMS = "/proc/kallsyms"
 FUNCTION = "tTwW"  # how kallsyms marks functions
@@ -65,17 +65,17 @@ class Symbol:
         return None
 
 
-def look_up(root: Root, names: Iterable[str]) -> dict[str, Symbol]:
+def look_up(root: SystemFiles, names: Iterable[str]) -> dict[str, Symbol]:
     """Return what is known of some functions."""
     symbols = {name: Symbol(name) for name in names}
-    _names(root.lines(KALLSYMS), symbols)
-    if place := tracefs.place(root):
-        _traceable(root.lines(f"{place}/available_filter_functions"), symbols)
+    _read_names(root.lines(KALLSYMS), symbols)
+    if place := tracefs.find_tracefs(root):
+        _read_traceable(root.lines(f"{place}/available_filter_functions"), symbols)
         _read_hooks(root.lines(f"{place}/enabled_functions"), symbols)
     return symbols
 
 
-def _names(lines: list[str], symbols: dict[str, Symbol]) -> None:
+def _read_names(lines: list[str], symbols: dict[str, Symbol]) -> None:
     for line in lines:
         _, kind, name, *module = line.split()
         if module or kind not in FUNCTION:
@@ -91,7 +91,7 @@ def _names(lines: list[str], symbols: dict[str, Symbol]) -> None:
             symbol.count = None
 
 
-def _traceable(lines: list[str], symbols: dict[str, Symbol]) -> None:
+def _read_traceable(lines: list[str], symbols: dict[str, Symbol]) -> None:
     names = {line.partition(" ")[0] for line in lines}
     for symbol in symbols.values() if lines else ():
         symbol.traceable = symbol.name in names

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.ending import Interruptible, undisturbed
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
@@ -24,7 +24,7 @@ STARTED = 19  # field of /proc/PID/stat after the name: when the process started
 OUTSIDE = "pid:[4026531836]"
 
 
-def place(root: Root) -> str | None:
+def find_tracefs(root: SystemFiles) -> str | None:
     """Return where tracefs is mounted."""
     for path in PLACES:
         if "trace" in root.names(path):  # which only root can see, as a rule
@@ -32,19 +32,19 @@ def place(root: Root) -> str | None:
     return None
 
 
-def in_container(root: Root) -> bool:
+def in_container(root: SystemFiles) -> bool:
     """Return whether process numbers here are not the host's."""
     with suppress(OSError):
         return str(root.at("/proc/self/ns/pid").readlink()) != OUTSIDE
     return False
 
 
-def own(kind: str) -> str:
+def own_name(kind: str) -> str:
     """Return the name of what this process has there."""
-    return f"bulkmm_{kind}_{os.getpid()}_{_started(os.getpid())}"
+    return f"bulkmm_{kind}_{os.getpid()}_{_start_time(os.getpid())}"
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Return when a process started, in ticks; "" if there is none."""
     with suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -53,43 +53,43 @@ def _started(pid: int) -> str:
 
 
 @contextmanager
-def owned(home: Root, kind: str) -> Iterator[tuple[str, Interruptible]]:
+def own_instance(home: SystemFiles, kind: str) -> Iterator[tuple[str, Interruptible]]:
     """Have an instance; yield its name, and what opens a part of the block to signals.
 
     All that bears the name is removed, however the block ends; where others use it,
     by a later run.
     """
-    for name in sweep(home):
+    for name in remove_leftovers(home):
         sys.stderr.write(f"bulkmm: removed what {name} left behind in tracefs\n")
-    name = own(kind)
+    name = own_name(kind)
     with undisturbed() as interruptible:
         try:
             home.at(f"instances/{name}").mkdir()
             yield name, interruptible
         finally:
             try:
-                remove(home, name)
+                remove_instance(home, name)
             except OSError as error:  # others use it; what the block made is no less
                 sys.stderr.write(f"bulkmm: {name} stays in tracefs: {error}\n")
 
 
-def sweep(home: Root) -> list[str]:
+def remove_leftovers(home: SystemFiles) -> list[str]:
     """Remove what runs left that were killed; return their names."""
-    if in_container(Root(Path("/"))):
+    if in_container(SystemFiles(Path("/"))):
         return []
     with undisturbed():
         texts = home.names("instances") + home.lines(PROBES) + home.lines(SYNTHETIC)
         leftovers = {m[0]: m for m in NAME.finditer("\n".join(texts))}
         removed = []
         for name, match in leftovers.items():
-            if _started(int(match[1])) != match[2]:
+            if _start_time(int(match[1])) != match[2]:
                 with suppress(OSError):
-                    remove(home, name)
+                    remove_instance(home, name)
                     removed.append(name)
     return removed
 
 
-def remove(home: Root, name: str) -> None:
+def remove_instance(home: SystemFiles, name: str) -> None:
     """Remove all of one owner: whatever refers to something goes before it."""
     instance = f"instances/{name}"
     for event in (f"{name}/out", f"synthetic/{name}", f"{name}/in"):

@@ -18,11 +18,12 @@ from itertools import zip_longest
 from typing import Literal
 
 from bulkmm.control import module as modules
-from bulkmm.control import text, tracefs
+from bulkmm.control import tracefs
+from bulkmm.control.format import align_columns, format_duration, format_number
+from bulkmm.control.json_output import Record
 from bulkmm.control.module import KernelPath
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
-from bulkmm.control.status import select
+from bulkmm.control.status import select_paths
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import streams
 from bulkmm.shell.errors import BulkmmError, Exit
 
@@ -67,7 +68,7 @@ class Sample(Record):
     paths: list[Rates]
 
 
-def latency(times: list[int]) -> Latency:
+def summarize_times(times: list[int]) -> Latency:
     """Return the summary of times in ns."""
     ordered = sorted(times)
     n = len(ordered)
@@ -76,7 +77,7 @@ def latency(times: list[int]) -> Latency:
     )
 
 
-def by_path(lines: str) -> dict[str, list[int]]:
+def times_by_path(lines: str) -> dict[str, list[int]]:
     """Return the times in lines of a trace, by path; paths name the events."""
     paths: dict[str, list[int]] = {}
     for line in lines.splitlines():
@@ -96,21 +97,23 @@ class Trace:
         """Return the latencies since the last read, by path."""
         read = self.pipe.readall() or b""  # None: nothing to read now
         whole, _, self.rest = (self.rest + read).rpartition(b"\n")
-        paths = by_path(whole.decode(errors="replace"))
-        return {name: latency(times) for name, times in paths.items()}
+        paths = times_by_path(whole.decode(errors="replace"))
+        return {name: summarize_times(times) for name, times in paths.items()}
 
 
 @contextmanager
-def traced(root: Root) -> Iterator[Trace]:
+def trace_requests(root: SystemFiles) -> Iterator[Trace]:
     """Have a trace instance with the module's tracepoints enabled."""
-    place = tracefs.place(root)
+    place = tracefs.find_tracefs(root)
     if place is None:
         raise BulkmmError(f"--trace needs tracefs, as root: {tracefs.MOUNT}")
-    home = Root(root.at(place))
+    home = SystemFiles(root.at(place))
     with ExitStack() as stack:
         try:
-            name, interruptible = stack.enter_context(tracefs.owned(home, "watch"))
-            instance = Root(home.at(f"instances/{name}"))
+            name, interruptible = stack.enter_context(
+                tracefs.own_instance(home, "watch")
+            )
+            instance = SystemFiles(home.at(f"instances/{name}"))
             instance.write("buffer_size_kb", BUFFER_KIB)
             instance.write("events/bulkmm/enable", "1")
             pipe = os.open(instance.at("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
@@ -123,52 +126,52 @@ def traced(root: Root) -> Iterator[Trace]:
             yield Trace(reader)
 
 
-def rates(
+def compute_rates(
     before: KernelPath, now: KernelPath, seconds: float, latency: Latency | None
 ) -> Rates:
     """Return what a path did between two reads, or since a reload between them."""
-    if _reloaded(before, now):
+    if _was_reloaded(before, now):
         before = replace(before, counters={}, fallbacks={})
-    hits = _moved(before.counters, now.counters, "hits")
-    ns = _moved(before.counters, now.counters, "ns")
+    hits = _count_between(before.counters, now.counters, "hits")
+    ns = _count_between(before.counters, now.counters, "ns")
     return Rates(
         name=now.name,
         mode=now.mode,
         requests_per_s=hits / seconds,
-        bytes_per_s=_moved(before.counters, now.counters, "bytes") / seconds,
+        bytes_per_s=_count_between(before.counters, now.counters, "bytes") / seconds,
         mean_ns=ns / hits if hits and "ns" in now.counters else None,
         inflight=now.counters.get(INFLIGHT, 0),
         fallbacks_per_s={
-            reason: _moved(before.fallbacks, now.fallbacks, reason) / seconds
+            reason: _count_between(before.fallbacks, now.fallbacks, reason) / seconds
             for reason in now.fallbacks
         },
         latency=latency,
     )
 
 
-def _reloaded(before: KernelPath, now: KernelPath) -> bool:
+def _was_reloaded(before: KernelPath, now: KernelPath) -> bool:
     """Return whether the counters began at 0 in between: one that only grows fell."""
     old, new = ({**one.fallbacks, **one.counters} for one in (before, now))
     return any(new.get(k, 0) < n for k, n in old.items() if k != INFLIGHT)
 
 
-def _moved(before: dict[str, int], now: dict[str, int], name: str) -> int:
+def _count_between(before: dict[str, int], now: dict[str, int], name: str) -> int:
     return now.get(name, 0) - before.get(name, 0)
 
 
-def samples(
-    root: Root, args: argparse.Namespace, trace: Trace | None
+def take_samples(
+    root: SystemFiles, args: argparse.Namespace, trace: Trace | None
 ) -> Iterator[Sample]:
     """Yield a sample after each interval."""
-    before, then = _look(root, args.path), time.monotonic()
+    before, then = _read_paths(root, args.path), time.monotonic()
     count = 0
     while args.count is None or count < args.count:
         count += 1
         time.sleep(max(0.0, then + args.interval - time.monotonic()))
-        now, at = _look(root, args.path), time.monotonic()
+        now, at = _read_paths(root, args.path), time.monotonic()
         times = trace.read() if trace else {}
         paths = [
-            rates(before.get(name, path), path, at - then, times.get(name))
+            compute_rates(before.get(name, path), path, at - then, times.get(name))
             for name, path in now.items()
         ]
         clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -176,20 +179,20 @@ def samples(
         before, then = now, at
 
 
-def _look(root: Root, wanted: list[str]) -> dict[str, KernelPath]:
-    module = modules.read(root)
+def _read_paths(root: SystemFiles, wanted: list[str]) -> dict[str, KernelPath]:
+    module = modules.read_module(root)
     if module is None:
         raise BulkmmError("the module was unloaded")
-    return {path.name: path for path in select(root, module, wanted)}
+    return {path.name: path for path in select_paths(root, module, wanted)}
 
 
-def watch(args: argparse.Namespace) -> int:
+def watch_paths(args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
-    root = Root.given(args.root)
-    select(root, modules.need(root), args.path)
-    with traced(root) if args.trace else nullcontext() as trace:
+    root = SystemFiles.from_argument(args.root)
+    select_paths(root, modules.need_module(root), args.path)
+    with trace_requests(root) if args.trace else nullcontext() as trace:
         try:
-            for sample in samples(root, args, trace):
+            for sample in take_samples(root, args, trace):
                 print(render_sample(sample, args), flush=True)
                 if streams.unread():
                     break
@@ -202,13 +205,13 @@ def watch(args: argparse.Namespace) -> int:
 def render_sample(sample: Sample, args: argparse.Namespace) -> str:
     """Return a sample: JSON, a table that fills a terminal, or lines elsewhere."""
     if args.json:
-        return sample.json(None)
+        return sample.to_json(None)
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        return "\n".join(lines(sample))
-    return CLEAR + "\n".join(table(sample, traced=args.trace))
+        return "\n".join(format_lines(sample))
+    return CLEAR + "\n".join(format_table(sample, traced=args.trace))
 
 
-def cells(path: Rates) -> dict[str, str]:
+def format_cells(path: Rates) -> dict[str, str]:
     """Return the cells of a path's row by heading; empty: nothing to show."""
     summary = path.latency
     times = (
@@ -217,36 +220,40 @@ def cells(path: Rates) -> dict[str, str]:
     )
     return {
         "mode": path.mode,
-        "requests/s": text.number(path.requests_per_s),
-        "GB/s": text.number(path.bytes_per_s / 1e9),
+        "requests/s": format_number(path.requests_per_s),
+        "GB/s": format_number(path.bytes_per_s / 1e9),
         **{
-            name: "" if ns is None else text.duration(ns)
+            name: "" if ns is None else format_duration(ns)
             for name, ns in zip_longest(TIMES, times)
         },
         "fallbacks/s": " ".join(
-            f"{reason} {text.number(rate)}"
+            f"{reason} {format_number(rate)}"
             for reason, rate in path.fallbacks_per_s.items()
             if rate
         ),
     }
 
 
-def lines(sample: Sample) -> list[str]:
+def format_lines(sample: Sample) -> list[str]:
     """Return a line for each path."""
     clock = time.strftime("%H:%M:%S")
     output = []
     for path in sample.paths:
-        fields = (f"{name} {cell}" for name, cell in cells(path).items() if cell)
+        fields = (f"{name} {cell}" for name, cell in format_cells(path).items() if cell)
         output.append(f"{clock} {path.name} {', '.join(fields)}")
     return output
 
 
-def table(sample: Sample, *, traced: bool) -> list[str]:
+def format_table(sample: Sample, *, traced: bool) -> list[str]:
     """Return a table for the terminal."""
     hidden = () if traced else TIMES[1:]
     rows = [
         {"path": path.name}
-        | {name: cell for name, cell in cells(path).items() if name not in hidden}
+        | {
+            name: cell
+            for name, cell in format_cells(path).items()
+            if name not in hidden
+        }
         for path in sample.paths
     ]
-    return text.columns([[*row] for row in rows[:1]] + [[*r.values()] for r in rows])
+    return align_columns([[*row] for row in rows[:1]] + [[*r.values()] for r in rows])

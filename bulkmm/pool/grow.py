@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bulkmm.control.pools import NodeChange, Pool, cpus, meminfo
+from bulkmm.control.pools import NodeChange, Pool, cpus_of, read_meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.pool.spread import even_shares, to_grow
 from bulkmm.shell import files
@@ -64,7 +64,7 @@ def _restore(
     for node, (before, pages) in (lent or {}).items():
         part = replace(pool, node=int(node))
         # others may have shrunk it meanwhile
-        if (now := part.persistent()) > before:
+        if (now := part.count_persistent()) > before:
             part.set_persistent(max(before, now - pages))
     if nr_overcommit_hugepages is not None:
         usual, most = nr_overcommit_hugepages
@@ -116,11 +116,11 @@ def grow(
                             new_pages = max(pages - spare, 0)
                             progress(new_pages)
                 # others may have changed the pool while pages were reserved
-                before |= {part: part.persistent() for part in wanted}
+                before |= {part: part.count_persistent() for part in wanted}
                 added |= {part.node: (before[part], n) for part, n in wanted.items()}
                 # 6.1 would add what is surplus on other nodes: none of ours first
                 if (new_surplus := pool.read("surplus_hugepages") - surplus) > 0:
-                    pool.set_persistent(pool.persistent() + new_surplus)
+                    pool.set_persistent(pool.count_persistent() + new_surplus)
                 for part, pages in wanted.items():
                     part.set_persistent(before[part] + pages)
                 if make_up:
@@ -135,7 +135,7 @@ def grow(
                 text = f"interrupted with {new_pages} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{text}: the pool is as it was") from error
             raise
-    gains = {part: part.persistent() - before[part] for part in wanted}
+    gains = {part: part.count_persistent() - before[part] for part in wanted}
     return [
         NodeChange(part.node, pages, gains[part], _why(part, pages - gains[part]))
         for part, pages in wanted.items()
@@ -149,17 +149,17 @@ def _make_up(
 ) -> None:
     """Let other nodes have what some lack."""
     goal = {part: before[part] + pages for part, pages in wanted.items()}
-    takers = [part for part in wanted if part.persistent() >= goal[part]]
+    takers = [part for part in wanted if part.count_persistent() >= goal[part]]
     for _ in wanted:  # each time all is had, or a node takes no more
-        lack = sum(goal.values()) - sum(part.persistent() for part in wanted)
+        lack = sum(goal.values()) - sum(part.count_persistent() for part in wanted)
         if lack <= 0:
             break
         for part, pages in even_shares(lack, dict.fromkeys(takers, lack)).items():
-            most = part.persistent() + pages
+            most = part.count_persistent() + pages
             if pages:
                 added[part.node] = before[part], most - before[part]
                 part.set_persistent(most)
-            if part.persistent() < most:
+            if part.count_persistent() < most:
                 takers.remove(part)
 
 
@@ -168,7 +168,7 @@ def lent(pool: Pool, pages: int) -> Iterator[None]:
     """Have so many pages more, or as many as are to be had, while the block runs."""
     wanted = to_grow(pool, pages)
     with undisturbed() as interruptible, alone(pool) as note:
-        before = {part.node: (part.persistent(), n) for part, n in wanted.items()}
+        before = {part.node: (part.count_persistent(), n) for part, n in wanted.items()}
         with _noted(note, pool, lent=before):
             # the note has what each node is to give back
             grow(pool, wanted, 0, note, lambda _: None, make_up=False)
@@ -187,7 +187,7 @@ def _overcommitted(
     and writing nr_hugepages does all.
     """
     usual = pool.read(OVERCOMMIT)
-    spare = pool.spare()
+    spare = pool.count_spare()
     most = pool.read("surplus_hugepages") + sum(wanted.values()) + spare
     if usual >= most:
         yield spare
@@ -202,7 +202,7 @@ def _shares(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
     """Yield even shares for each node's processes, on its CPUs if it has any."""
     affinity = os.sched_getaffinity(0)
     for part, pages in wanted.items():
-        node_cpus = sorted(cpus(part.root, part.node) & affinity)
+        node_cpus = sorted(cpus_of(part.root, part.node) & affinity)
         count = min(jobs or len(node_cpus) or len(affinity), pages)
         for index in range(count):
             yield Share(pages // count + (index < pages % count), part.node, node_cpus)
@@ -212,7 +212,7 @@ def _why(part: Pool, missing: int) -> str:
     """Return why a node gave fewer pages than were wanted."""
     if missing <= 0:
         return ""
-    free = meminfo(part.root, part.node, "MemFree")
+    free = read_meminfo(part.root, part.node, "MemFree")
     if free < missing * part.page:
         return f"{free // MIB} MiB are free there"
     return f"{free // MIB} MiB are free there, but in smaller pieces"

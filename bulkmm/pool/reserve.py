@@ -25,8 +25,8 @@ from io import FileIO
 from pathlib import Path
 from typing import NoReturn, Self
 
-from bulkmm.control.pools import has_nodes, meminfo
-from bulkmm.control.root import Root
+from bulkmm.control.pools import has_nodes, read_meminfo
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool.spread import AVAILABLE
 from bulkmm.shell.ending import (
     KILLED_FIRST,
@@ -130,8 +130,8 @@ def _bound(node: int | None, size: int) -> Iterator[None]:
         yield
         return
     min_free_kib = Path("/proc/sys/vm/min_free_kbytes").read_text(encoding="ascii")
-    root = Root(Path("/"))
-    available = meminfo(root, node, *AVAILABLE)
+    root = SystemFiles(Path("/"))
+    available = read_meminfo(root, node, *AVAILABLE)
     if available < size + max(MARGIN, 2 * KIB * int(min_free_kib)):
         raise OSError(errno.ENOMEM, "the rest of the node is its margin")
     if not has_nodes(root):  # nor has the kernel memory policies

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from bulkmm.control.json_output import Record
 from bulkmm.control.pools import (
     NodeChange,
     Pool,
     PoolRecord,
     Pools,
-    compact,
-    nodes,
+    compact_node,
+    list_nodes,
+    list_page_sizes,
     outside_cpuset,
-    sizes,
 )
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow as growing
 from bulkmm.pool import spread
 from bulkmm.pool import zero as zeroing
@@ -69,12 +69,12 @@ class PoolZeroed(Record):
 
 def show(args: argparse.Namespace) -> int:
     """Print all pools."""
-    root = Root.given(args.root)
-    pools = [Pool(root, page).record() for page in sizes(root)]
+    root = SystemFiles.from_argument(args.root)
+    pools = [Pool(root, page).make_record() for page in list_page_sizes(root)]
     if not pools:
         raise BulkmmError("this kernel has no pools of huge pages (hugetlb)")
     if args.json:
-        print(Pools(pools=pools).json())
+        print(Pools(pools=pools).to_json())
     else:
         _table(pools)
     return Exit.OK
@@ -109,7 +109,7 @@ def grow(args: argparse.Namespace) -> int:
 
     def grown(note: Path) -> list[NodeChange]:
         for part in wanted if args.compact else ():
-            compact(pool.root, part.node)
+            compact_node(pool.root, part.node)
         total = sum(wanted.values())
         with bar.shown(f"pages of {size.named(pool.page)}") as show:
             return growing.grow(
@@ -128,13 +128,13 @@ def shrink(args: argparse.Namespace) -> int:
     def shrunk(_note: Path) -> list[NodeChange]:
         # what a killed run had lent has gone
         _need_free(wanted, pool, pages, args.size)
-        before = {part: part.persistent() for part in wanted}
+        before = {part: part.count_persistent() for part in wanted}
         with undisturbed():
             for part, count in wanted.items():
                 part.set_persistent(before[part] - count)
         changes = []
         for part, count in wanted.items():
-            reduction = before[part] - part.persistent()
+            reduction = before[part] - part.count_persistent()
             why = "others changed the pool meanwhile" if reduction != count else ""
             changes.append(NodeChange(part.node, -count, -reduction, why))
         return changes
@@ -143,16 +143,16 @@ def shrink(args: argparse.Namespace) -> int:
 
 
 def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) -> None:
-    spare = pool.spare()
+    spare = pool.count_spare()
     if pages > spare:
         raise BulkmmError(
             f"--size {size_text} is {pages} pages of "
             f"{size.named(pool.page)}: {spare} are neither used nor reserved"
         )
     for part, count in wanted.items():
-        if count > part.free():
+        if count > part.count_free():
             raise BulkmmError(
-                f"node {part.node}: {part.free()} pages are free, not {count}"
+                f"node {part.node}: {part.count_free()} pages are free, not {count}"
             )
 
 
@@ -175,8 +175,8 @@ def _change(
         seconds=time.monotonic() - began,
         page_bytes=pool.page,
         nodes=changes,
-        pool=pool.record(),
-    ).tell(lines, as_json=args.json)
+        pool=pool.make_record(),
+    ).print_output(lines, as_json=args.json)
     # what a node lacks, others may have given
     whole = sum(node_change.done for node_change in changes) == sum(wanted.values())
     return Exit.OK if whole or args.dry_run else Exit.VERDICT
@@ -192,13 +192,13 @@ def _line(change: NodeChange, page: int, *, dry: bool) -> str:
 
 def zero(args: argparse.Namespace) -> int:
     """Zero free pages ahead of use."""
-    root = Root.given(args.root)
-    pages = [_page(root, args.page)] if args.page else sizes(root)
+    root = SystemFiles.from_argument(args.root)
+    pages = [_page(root, args.page)] if args.page else list_page_sizes(root)
     if args.node is not None:
         _check_node(root, args.node)
     margin = _margin(args.margin)
     zeroing.need_prezero(root)
-    parts = [part for page in pages for part in Pool(root, page).parts(args.node)]
+    parts = [part for page in pages for part in Pool(root, page).list_parts(args.node)]
     work = zeroing.Zeroer(parts, margin, args.watch)
     before, began = zeroing.count_zeroed(root), time.monotonic()
     try:
@@ -210,7 +210,11 @@ def zero(args: argparse.Namespace) -> int:
         raise InterruptedWorkError(after) from error
     nodes = [
         NodeZeroed(
-            part.page, part.node, part.free(), part.zeroed(), part in work.tried_all
+            part.page,
+            part.node,
+            part.count_free(),
+            part.count_zeroed(),
+            part in work.tried_all,
         )
         for part in parts
     ]
@@ -219,12 +223,12 @@ def zero(args: argparse.Namespace) -> int:
     lines = [f"{zeroed_pages} pages zeroed in {seconds:.1f} s"]
     lines += [_state(root, node, margin) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=zeroed_pages, nodes=nodes)
-    record.tell(lines, as_json=args.json)
+    record.print_output(lines, as_json=args.json)
     incomplete = any(node.free and not node.tried_all for node in nodes)
     return Exit.VERDICT if incomplete else Exit.OK
 
 
-def _state(root: Root, node: NodeZeroed, margin: float) -> str:
+def _state(root: SystemFiles, node: NodeZeroed, margin: float) -> str:
     pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
     if node.tried_all:
         tried = f"all {pages} were tried"
@@ -233,7 +237,7 @@ def _state(root: Root, node: NodeZeroed, margin: float) -> str:
     return f"node {node.node}: {pages}; some are left because {why}"
 
 
-def _why_left(root: Root, node: NodeZeroed, margin: float) -> str:
+def _why_left(root: SystemFiles, node: NodeZeroed, margin: float) -> str:
     """Return why no page was to be had (fill_allowed(), module/prezero_fill.c)."""
     if outside_cpuset(root, node.node):
         return "this command's cpuset lacks the node"
@@ -255,25 +259,25 @@ def _margin(text: str) -> float:
     return int(number) / MAX_PERCENT
 
 
-def _page(root: Root, text: str) -> int:
+def _page(root: SystemFiles, text: str) -> int:
     """Return a page size that there are pools of."""
     page = size.parse_bytes(text, LARGEST)
-    page_sizes = sizes(root)
+    page_sizes = list_page_sizes(root)
     if page not in page_sizes:
         names = ", ".join(map(size.named, page_sizes)) or "none"
         raise UsageError(f"--page {text}: the kernel has pools of {names}")
     return page
 
 
-def _check_node(root: Root, node: int) -> None:
-    if node not in nodes(root):
-        numbers = ", ".join(map(str, nodes(root)))
+def _check_node(root: SystemFiles, node: int) -> None:
+    if node not in list_nodes(root):
+        numbers = ", ".join(map(str, list_nodes(root)))
         raise UsageError(f"--node {node}: there are nodes {numbers}")
 
 
 def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
     """Return the pool and the pages; raise if that cannot be."""
-    root = Root.given(args.root)
+    root = SystemFiles.from_argument(args.root)
     pool = Pool(root, _page(root, args.page))
     wanted = size.parse_bytes(args.size, LARGEST)
     if not wanted or wanted % pool.page:
@@ -281,6 +285,6 @@ def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
         raise UsageError(f"--size {args.size} is not a multiple of {unit}")
     if args.node is not None:
         _check_node(root, args.node)
-        if not pool.parts(args.node):
+        if not pool.list_parts(args.node):
             raise UsageError(f"--node {args.node} has no memory")
     return pool, wanted // pool.page

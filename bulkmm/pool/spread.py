@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from bulkmm.control.pools import NODES, Pool, meminfo, outside_cpuset, parse_list
+from bulkmm.control.pools import NODES, Pool, outside_cpuset, parse_list, read_meminfo
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import named
 
@@ -70,11 +70,11 @@ def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int
     parts = _parts(pool, node)
     if node is not None:
         return dict.fromkeys(parts, pages)
-    return _taking(even_shares(pages, {part: part.free() for part in parts}))
+    return _taking(even_shares(pages, {part: part.count_free() for part in parts}))
 
 
 def _parts(pool: Pool, node: int | None) -> list[Pool]:
-    if parts := pool.parts(node):
+    if parts := pool.list_parts(node):
         return parts
     raise BulkmmError(f"the kernel has no pool of {named(pool.page)} pages")
 
@@ -85,7 +85,7 @@ def _taking(shares: Mapping[Pool, int]) -> dict[Pool, int]:
 
 def _room(part: Pool, *names: str) -> int:
     """Return how many pages some lines of a node's meminfo make."""
-    return meminfo(part.root, part.node, *names) // part.page
+    return read_meminfo(part.root, part.node, *names) // part.page
 
 
 def _outside(part: Pool) -> bool:

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from threading import Event
 
-from bulkmm.control.module import HOME, chosen
-from bulkmm.control.pools import TOTAL, Pool, cpus
-from bulkmm.control.root import Root
+from bulkmm.control.module import HOME, read_choice
+from bulkmm.control.pools import TOTAL, Pool, cpus_of
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import KIB
 
@@ -47,7 +47,7 @@ PASSES = {
 }
 
 
-def count_zeroed(root: Root) -> int:
+def count_zeroed(root: SystemFiles) -> int:
     """Return how many pages have been zeroed since the module was loaded."""
     match = re.search(
         r"^zeroed (\d+)", root.read(f"{PREZERO}/stats") or "", re.MULTILINE
@@ -60,9 +60,9 @@ def count_margin(part: Pool, margin: float) -> int:
     return ceil(part.read(TOTAL) * margin)
 
 
-def need_prezero(root: Root) -> None:
+def need_prezero(root: SystemFiles) -> None:
     """Raise unless zeroing would be of any use."""
-    if chosen(root, f"{PREZERO}/mode") != "on":
+    if read_choice(root, f"{PREZERO}/mode") != "on":
         raise BulkmmError(
             "nothing to gain: without path prezero the kernel clears each page again; "
             "switch it on first: bulkmm on prezero"
@@ -89,8 +89,8 @@ class Zeroer:
             try:
                 pending = {pool.submit(self._thread, usual) for _ in range(threads)}
                 while pending:
-                    zeroed = sum(part.zeroed() for part in self.parts)
-                    progress(zeroed, sum(part.free() for part in self.parts))
+                    zeroed = sum(part.count_zeroed() for part in self.parts)
+                    progress(zeroed, sum(part.count_free() for part in self.parts))
                     completed, pending = wait(pending, TICK / 5, FIRST_COMPLETED)
                     for future in completed:
                         future.result()
@@ -102,7 +102,7 @@ class Zeroer:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         while True:
             for part in self.parts:
-                node_cpus = cpus(part.root, part.node) & usual
+                node_cpus = cpus_of(part.root, part.node) & usual
                 with suppress(OSError):  # CPUs may have gone
                     os.sched_setaffinity(0, node_cpus or usual)
                 self._zero(part)
@@ -117,8 +117,10 @@ class Zeroer:
         """
         passed, ticks = 0, ROUND if self.watch else 1
         pages = KNOWN_IN_A_ROW * ticks
-        writes = ceil(part.free() / _portion(part)) if self.watch else inf
-        while not self.stop.is_set() and passed * pages <= part.free() > 0 < writes:
+        writes = ceil(part.count_free() / _portion(part)) if self.watch else inf
+        while (
+            not self.stop.is_set() and passed * pages <= part.count_free() > 0 < writes
+        ):
             writes -= 1
             wall, cpu = time.monotonic(), time.thread_time()
             code = self._write(part)
@@ -137,7 +139,7 @@ class Zeroer:
             part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {floor}")
         except OSError as error:
             code = error.errno or 0
-            if code == errno.EINVAL and not part.free():
+            if code == errno.EINVAL and not part.count_free():
                 return BUSY  # the node's memory has gone offline meanwhile
             if code not in {ALREADY_KNOWN, BUSY}:
                 reason = f"{error.filename or PREZERO}: {error.strerror}"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bulkmm.control.pools import ALL_NODES, TOTAL, Pool, meminfo, sizes
-from bulkmm.control.root import Root
+from bulkmm.control.pools import ALL_NODES, TOTAL, Pool, list_page_sizes, read_meminfo
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import GIB, KIB, MIB
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -53,7 +53,7 @@ UNLIMITED = Limit("no limit", NO_LIMIT)
 class Group:
     """A cgroup of this process."""
 
-    root: Root
+    root: SystemFiles
     version: int
     path: str
 
@@ -68,7 +68,7 @@ class Group:
         return NO_LIMIT if limit is None else limit - (self.number(used_name) or 0)
 
 
-def list_memory_limits(root: Root, node: int | None = None) -> Iterator[Limit]:
+def list_memory_limits(root: SystemFiles, node: int | None = None) -> Iterator[Limit]:
     """Give the limits on memory, of any node or of one."""
     free = dict(re.findall(r"(\S+): +(\d+) kB", root.read("/proc/meminfo") or ""))
     swap = int(free.get("SwapFree", 0)) * KIB
@@ -76,8 +76,8 @@ def list_memory_limits(root: Root, node: int | None = None) -> Iterator[Limit]:
     if "MemTotal" in free:  # what is available is an estimate
         kib = int(free["MemTotal"]) - sum(int(free.get(n, 0)) for n in HELD_BY_PROGRAMS)
         yield Limit("the machine", kib * KIB - _pools(root, ALL_NODES) + swap)
-    if node is not None and (node_total := meminfo(root, node, "MemTotal")):
-        used_bytes = meminfo(root, node, *HELD_BY_PROGRAMS) + _pools(root, node)
+    if node is not None and (node_total := read_meminfo(root, node, "MemTotal")):
+        used_bytes = read_meminfo(root, node, *HELD_BY_PROGRAMS) + _pools(root, node)
         yield Limit(f"node {node}", node_total - used_bytes + swap)
     for group in _groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
@@ -92,7 +92,7 @@ def list_memory_limits(root: Root, node: int | None = None) -> Iterator[Limit]:
 
 
 def list_hugetlb_limits(
-    root: Root, page: int, *, reserved: bool = False
+    root: SystemFiles, page: int, *, reserved: bool = False
 ) -> Iterator[Limit]:
     """Give the limits on huge pages of a size, which may be reserved already."""
     yield UNLIMITED
@@ -109,9 +109,11 @@ def list_hugetlb_limits(
             yield Limit(f"{group.path}/{file}", room)
 
 
-def _pools(root: Root, node: int) -> int:
+def _pools(root: SystemFiles, node: int) -> int:
     """Return the bytes that pools of huge pages hold."""
-    return sum(Pool(root, page, node).read(TOTAL) * page for page in sizes(root))
+    return sum(
+        Pool(root, page, node).read(TOTAL) * page for page in list_page_sizes(root)
+    )
 
 
 def _reclaimable(group: Group, prefix: str) -> int:
@@ -122,7 +124,7 @@ def _reclaimable(group: Group, prefix: str) -> int:
     return sum(map(int, cache_sizes))
 
 
-def _groups(root: Root, controller: str) -> Iterator[Group]:
+def _groups(root: SystemFiles, controller: str) -> Iterator[Group]:
     """Give the cgroups of this process, each with all above it that can be seen."""
     paths = {}
     for line in (root.read("/proc/self/cgroup") or "").split("\n"):
@@ -167,7 +169,7 @@ def _upwards(mount: str, below: str) -> Iterator[str]:
 
 
 def find_tightest(
-    root: Root, page: int, node: int | None = None, *, reserved: bool = False
+    root: SystemFiles, page: int, node: int | None = None, *, reserved: bool = False
 ) -> Limit:
     """Return the limit that leaves least for pages of a size, reserved or not."""
     huge = page > mmap.PAGESIZE

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulkmm.control.pools import Pool, sizes
-from bulkmm.control.root import Root
+from bulkmm.control.pools import Pool, list_page_sizes
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError, UsageError
@@ -58,10 +58,10 @@ class Target:
 
 def _pool(page: int, size: int) -> str:
     """Describe the pool of a page size, and how to enlarge it if it lacks pages."""
-    root = Root(Path("/"))
-    if page not in sizes(root):
+    root = SystemFiles(Path("/"))
+    if page not in list_page_sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
-    spare = Pool(root, page).spare()
+    spare = Pool(root, page).count_spare()
     spares = f"its pool has {spare} pages of {page >> 20} MiB to spare"
     more = f"; more by bulkmm pool grow --page {named(page)}"
     return spares + more * (spare * page < size)
@@ -233,7 +233,7 @@ def _need_limit(
     name: str, missing: int, page: int, node: int | None, *, reserved: bool = False
 ) -> None:
     """Raise where the kernel would kill this process, or refuse huge pages."""
-    limit = limits.find_tightest(Root(Path("/")), page, node, reserved=reserved)
+    limit = limits.find_tightest(SystemFiles(Path("/")), page, node, reserved=reserved)
     needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
     if missing and needed > limit.room:
         have = max(limit.room, 0) >> 20

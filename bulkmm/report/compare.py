@@ -24,7 +24,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bulkmm.control import text
+from bulkmm.control.format import format_size
 from bulkmm.results import conditions, stats, table
 from bulkmm.results.model import ALPHA, NS, Document, Key, Ratio, Result
 from bulkmm.results.sheet import Sheet, print_lines
@@ -140,7 +140,7 @@ def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
     if (len(old), len(new)) != files:
         return "not in every file"
     if len({arm.bytes for arm in (*old, *new)}) > 1:
-        sizes = ({text.size(arm.bytes): 1 for arm in side} for side in (old, new))
+        sizes = ({format_size(arm.bytes): 1 for arm in side} for side in (old, new))
         return "{} in A, {} in B".format(*map(" or ".join, sizes))
     return "" if all(arm.median for arm in (*old, *new)) else "a median of no time"
 

@@ -10,7 +10,7 @@ from math import ceil, floor, log, log10
 from operator import itemgetter
 from typing import Any
 
-from bulkmm.control import text
+from bulkmm.control.format import format_size
 from bulkmm.report import conclusion
 from bulkmm.results import size_grid
 from bulkmm.results.model import NS, Document, Ratio, Result
@@ -115,7 +115,7 @@ def _panel(title: str, arms: dict[str, Points]) -> dict[str, Any]:
     return {
         "title": title,
         "box": PANEL,
-        "across": [(across(log(size)), text.size(size)) for size in ticks],
+        "across": [(across(log(size)), format_size(size)) for size in ticks],
         "up": [(up(rate), f"{rate:g}") for rate in _ticks(0, most)],
         "unit": "GB/s, emulated" if title.endswith("(TCG)") else "GB/s",
         "lines": {

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bulkmm.control.module import chosen
-from bulkmm.control.root import Root
+from bulkmm.control.module import read_choice
+from bulkmm.control.system_files import SystemFiles
 
 CPU = "/sys/devices/system/cpu"
 VULNERABILITIES = ("retbleed", "spec_rstack_overflow", "spectre_v2")
-ROOT = Root(Path("/"))
+ROOT = SystemFiles(Path("/"))
 read = ROOT.read  # reads a system file; None if it cannot be read
 
 
@@ -144,7 +144,7 @@ def describe() -> dict[str, Any]:
         "memory_bytes": total * 1024 if total else None,
         "numa_nodes": len(list(nodes)) or 1,
         "kernel": platform.release(),
-        "thp": chosen(ROOT, "/sys/kernel/mm/transparent_hugepage/enabled") or None,
+        "thp": read_choice(ROOT, "/sys/kernel/mm/transparent_hugepage/enabled") or None,
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "bulkmm": _version("bulkmm"),

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from bulkmm import libraries
-from bulkmm.control.needs import at_least
+from bulkmm.control.requirements import is_at_least
 from bulkmm.results import row_names
 from bulkmm.results.model import ALPHA, INTERVAL_LEAST, Ratio, Result
 from bulkmm.shell.errors import BulkmmError
@@ -61,7 +61,7 @@ def _scipy() -> Any:  # noqa: ANN401 - it has no types
     import scipy
     from scipy import stats
 
-    if not at_least(scipy.__version__, libraries.SCIPY):
+    if not is_at_least(scipy.__version__, libraries.SCIPY):
         problem = f"scipy {scipy.__version__} is too old"
         raise BulkmmError(f"{problem}: {libraries.remedy('scipy')}")
     return stats

@@ -72,11 +72,11 @@ def _release(text: object) -> str:
 
 def file_name(document: Document) -> str:
     """Return the file of results/ that a result belongs in."""
-    from bulkmm.control import needs
+    from bulkmm.control import requirements
 
     scenario = document.run.get("scenario")
     if "host_kernel" in document.run and scenario != HISTORY:
-        return f"kernel-{needs.series(document.machine['kernel'])}.json"
+        return f"kernel-{requirements.series_of(document.machine['kernel'])}.json"
     names = {"all": "bench.json"}
     names |= {name: f"{name}.json" for name in ("populate", HISTORY)}
     if scenario not in names:

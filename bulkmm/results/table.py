@@ -9,7 +9,13 @@ from math import log10
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bulkmm.control import needs, text
+from bulkmm.control import requirements
+from bulkmm.control.format import (
+    choose_unit,
+    format_duration,
+    format_number,
+    format_size,
+)
 from bulkmm.results import conditions, published_figures, size_grid
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import INTERVAL, LIMIT, NS, RANGE, Document, Result
@@ -90,7 +96,7 @@ def count(value: float, median: float = 0) -> str:
 
 def value(amount: float, unit: str) -> str:
     """Return a time or a number of instructions with its unit."""
-    return text.duration(amount) if unit == NS else count(amount)
+    return format_duration(amount) if unit == NS else count(amount)
 
 
 def format_median(result: Result) -> str:
@@ -98,7 +104,7 @@ def format_median(result: Result) -> str:
 
     def write(amount: float) -> str:
         if result.unit == NS:
-            return text.number(amount / text.scale(result.median)[0])
+            return format_number(amount / choose_unit(result.median)[0])
         return count(amount, result.median)
 
     return f"{value(result.median, result.unit)}{spread(result, write)}"
@@ -209,7 +215,7 @@ def kernels(
         limited = any(r.variant == LIMIT for r in document.results)
         gain = "faster; of limit" if limited else "faster"
         headings += [
-            f"Linux {needs.series(conditions.get_kernel(document))}: {arms}",
+            f"Linux {requirements.series_of(conditions.get_kernel(document))}: {arms}",
             gain,
         ]
         cells.append(_of_kernel(document, ways, amounts))
@@ -244,7 +250,7 @@ def _of_kernel(
         gain = factor(ratio) + (f"; {near:.2f}" if limit else "")
         two = [arms[ratio.scenario, name] for name in (ratio.base, ratio.variant)]
         times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
-        durations = " → ".join(map(text.duration, times))
+        durations = " → ".join(map(format_duration, times))
         cells[ratio.scenario, ratio.variant] = durations, gain
     return cells
 
@@ -270,7 +276,7 @@ def headlines(documents: list[Document]) -> Sheet:
                 ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
                 pairs = zip(cells[::2], ratios, strict=True)
                 entries = (", ".join(filter(None, pair)) for pair in pairs)
-                rows.append([headline.title.format(text.size(result.size)), *entries])
+                rows.append([headline.title.format(format_size(result.size)), *entries])
     return Sheet(["on this CPU", *whole.headings[2::2]], rows)
 
 

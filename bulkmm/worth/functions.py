@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass, replace
 
-from bulkmm.control import needs, symbols
+from bulkmm.control import requirements, symbols
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 
 # What a path hooks only to learn of it, or what calls another hooked function.
 NO_WORK = {
@@ -34,11 +34,11 @@ class Function:
     served: bool = True
 
 
-def functions(root: Root, machine: str) -> tuple[list[Function], list[str]]:
+def functions(root: SystemFiles, machine: str) -> tuple[list[Function], list[str]]:
     """Return the functions to count that this kernel has, and what it lacks."""
     allocator = Kernel(root).zeroing == "allocator"
     wanted: list[tuple[Function, list[str]]] = []  # and all its names, newest first
-    for path in needs.read(machine).paths:
+    for path in requirements.read_table(machine).paths:
         for hook, *older in path.hooks.values():
             if hook in NO_WORK or (hook in INSTEAD and not allocator):
                 continue

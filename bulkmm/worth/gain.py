@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.control import late, needs, text
-from bulkmm.control.pools import Pool, sizes
-from bulkmm.control.root import Root
+from bulkmm.control import missed_devices, requirements
+from bulkmm.control.format import format_size
+from bulkmm.control.pools import Pool, list_page_sizes
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import MIB, named
 from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
@@ -108,8 +109,8 @@ def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
 
 def _nearest(release: str, series: Iterable[str]) -> str:
     """Return the newest series that is not newer than a kernel, or the oldest."""
-    ordered = sorted(series, key=needs.version)
-    older = [one for one in ordered if needs.at_least(release, one)]
+    ordered = sorted(series, key=requirements.parse_version)
+    older = [one for one in ordered if requirements.is_at_least(release, one)]
     return older[-1] if older else ordered[0]
 
 
@@ -176,23 +177,23 @@ class Early:
     saved_seconds: float | None
 
 
-def early(root: Root, figures: Known) -> list[Early]:
+def early(root: SystemFiles, figures: Known) -> list[Early]:
     """Return what happened at boot, and what will happen at the first use."""
     findings = []
-    nbytes, total, module = late.missed(root)
-    if not total and not late.calls(module):
-        nbytes = late.zone_bytes(root)
+    nbytes, total, module = missed_devices.measure_missed(root)
+    if not total and not missed_devices.count_calls(module):
+        nbytes = missed_devices.zone_bytes(root)
     if nbytes:
         description = (
-            f"struct pages of {text.size(nbytes)} of devices were built without it"
+            f"struct pages of {format_size(nbytes)} of devices were built without it"
         )
         findings.append(
             _worked("memmap", description, nbytes, figures, share=STRUCT_PAGE)
         )
-    for page in sizes(root):
-        if (nbytes := page * Pool(root, page).uncleared()) > 0:
+    for page in list_page_sizes(root):
+        if (nbytes := page * Pool(root, page).count_uncleared()) > 0:
             description = (
-                f"{text.size(nbytes)} of free huge pages of {named(page)} are zeroed"
+                f"{format_size(nbytes)} of free huge pages of {named(page)} are zeroed"
             )
             description += " at their first use"
             findings.append(_worked("clear", description, nbytes, figures))

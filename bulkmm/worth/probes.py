@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulkmm.control.needs import at_least
-from bulkmm.control.root import Root
-from bulkmm.control.tracefs import PROBES, SYNTHETIC, owned
+from bulkmm.control.requirements import is_at_least
+from bulkmm.control.system_files import SystemFiles
+from bulkmm.control.tracefs import PROBES, SYNTHETIC, own_instance
 
 FIELDS = "u64 func; u64 bytes; u64 lat"
 # Tasks by which a start is kept. Those that have gone are forgotten when it is half
@@ -70,14 +70,14 @@ class Counts:
 class Probes:
     """The probes of an instance."""
 
-    def __init__(self, home: Root, name: str) -> None:
+    def __init__(self, home: SystemFiles, name: str) -> None:
         self.home = home
         self.name = name
         self.huge_pages = _huge_pages()
 
     def install(self, functions: Iterable[str]) -> None:
         """Install them on functions."""
-        if at_least(os.uname().release, OWN_SIZES):
+        if is_at_least(os.uname().release, OWN_SIZES):
             self._append(f"instances/{self.name}/buffer_size_kb", BUFFER_KIB)
         self._append(SYNTHETIC, f"{self.name} {FIELDS}")
         for function in functions:
@@ -122,9 +122,9 @@ def _huge_pages() -> int:
 
 
 @contextmanager
-def installed(home: Root, functions: Iterable[str]) -> Iterator[Probes]:
+def installed(home: SystemFiles, functions: Iterable[str]) -> Iterator[Probes]:
     """Have probes on functions; a signal comes as soon as all are installed."""
-    with owned(home, "worth") as (name, interruptible):
+    with own_instance(home, "worth") as (name, interruptible):
         probes = Probes(home, name)
         probes.install(functions)
         with interruptible():

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from bulkmm.control import text
-from bulkmm.control.record import Record
+from bulkmm.control.format import align_columns, format_duration
+from bulkmm.control.json_output import Record
 from bulkmm.results.sheet import Sheet
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
@@ -211,7 +211,7 @@ def _as(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401
 
 
 def _s(seconds: float) -> str:
-    return text.duration(seconds * 1e9)
+    return format_duration(seconds * 1e9)
 
 
 def _span(span: Span, unit: str = "") -> str:
@@ -267,7 +267,7 @@ def notes(result: Worth) -> list[str]:
             f"{untimed:,} calls were counted and not timed; times are scaled"
         )
     calls = _calls(result.functions, "")
-    many = f"{calls:,} calls at about {text.duration(COST_NS)}"
+    many = f"{calls:,} calls at about {format_duration(COST_NS)}"
     return [*remarks, f"counting took {_s(result.cost_seconds)}: {many}"]
 
 
@@ -289,11 +289,11 @@ def _early(work: Early) -> str:
 
 def lines(result: Worth) -> list[str]:
     """Return the screen: verdict, table, notes, and a comparison if there is one."""
-    table = text.columns([HEADINGS, *sheet(result).rows])
+    table = align_columns([HEADINGS, *sheet(result).rows])
     screen = [result.verdict, "", where(result), "", *table, "", *notes(result)]
     if result.compared:
         heads = ("path", "function", "expected", "measured", "a call before", "now")
-        screen += ["", *text.columns([heads, *map(_comparison_row, result.compared)])]
+        screen += ["", *align_columns([heads, *map(_comparison_row, result.compared)])]
     return screen
 
 
@@ -305,7 +305,7 @@ def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
         _span(comparison.expected, times) if comparison.expected else "?",
         f"{comparison.ratio:.2f}{times}" if comparison.ratio else "not called",
         *(
-            "" if t is None else text.duration(t)
+            "" if t is None else format_duration(t)
             for t in (comparison.before_ns, comparison.now_ns)
         ),
     )

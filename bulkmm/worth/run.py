@@ -16,7 +16,7 @@ from bulkmm.control import module as modules
 from bulkmm.control import tracefs
 from bulkmm.control.command import USUAL
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.results import host
 from bulkmm.shell import checkout, files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
@@ -35,11 +35,11 @@ STDERR = 2
 
 def run(args: argparse.Namespace) -> int:
     """Count, then print what would be saved."""
-    root = Root(Path("/"))
+    root = SystemFiles(Path("/"))
     seconds = _seconds(args)
     earlier = report.read(args.compare) if args.compare else None
     files.need_place(args.output, OUTPUT_NAME)
-    home = Root(root.at(_need(root)))
+    home = SystemFiles(root.at(_need(root)))
     wanted, missing = _wanted(root, args.path or [])
     cpu, release = host.cpu_name(), platform.release()
     figures = _measure(release) if args.measure else gain.kept(cpu, release)
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     result = Worth(
         kernel=release,
         cpu=cpu,
-        module=modules.loaded(root),
+        module=modules.is_loaded(root),
         command=args.words,
         seconds=round(duration, 6),
         ratios_from=figures.source,
@@ -67,10 +67,10 @@ def run(args: argparse.Namespace) -> int:
         verdict=report.verdict(rows, early, duration),
     )
     try:
-        result.tell(report.lines(result), as_json=args.json)
+        result.print_output(report.lines(result), as_json=args.json)
     finally:
         if args.output:
-            files.write(args.output, result.json() + "\n", OUTPUT_NAME)
+            files.write(args.output, result.to_json() + "\n", OUTPUT_NAME)
     return code
 
 
@@ -88,7 +88,7 @@ def _seconds(args: argparse.Namespace) -> float:
     return seconds
 
 
-def _need(root: Root) -> str:
+def _need(root: SystemFiles) -> str:
     """Return where tracefs is; raise if nothing can be counted here."""
     if os.geteuid():
         raise BulkmmError("worth places probes in the kernel: run it as root")
@@ -96,13 +96,13 @@ def _need(root: Root) -> str:
         raise BulkmmError(
             "worth cannot count from within a container: run it on the host"
         )
-    place, kernel = tracefs.place(root), Kernel(root)
+    place, kernel = tracefs.find_tracefs(root), Kernel(root)
     for name, option in (
         (tracefs.PROBES, "KPROBE_EVENTS"),
         (tracefs.SYNTHETIC, "HIST_TRIGGERS"),
     ):
         lacks = place and not root.at(f"{place}/{name}").exists()
-        if lacks or kernel.option(option) is False:
+        if lacks or kernel.has_option(option) is False:
             raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
     if place is None:
         raise BulkmmError(f"worth needs tracefs: {tracefs.MOUNT}")
@@ -113,7 +113,7 @@ def _need(root: Root) -> str:
     return place
 
 
-def _wanted(root: Root, paths: list[str]) -> tuple[list[Function], list[str]]:
+def _wanted(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[str]]:
     candidates, missing = functions(root, platform.machine())
     path_names = list(dict.fromkeys(one.path for one in candidates))
     for path in paths:
@@ -156,9 +156,9 @@ def _command(words: list[str], active_probes: Probes, *, quiet: bool) -> int:
             child.terminate()
 
 
-def _probe_error(root: Root, error: OSError) -> BulkmmError:
+def _probe_error(root: SystemFiles, error: OSError) -> BulkmmError:
     """Return why there are no probes."""
-    lockdown = modules.chosen(root, "/sys/kernel/security/lockdown") or "none"
+    lockdown = modules.read_choice(root, "/sys/kernel/security/lockdown") or "none"
     # an instance is refused with EINVAL, a probe with EPERM
     is_denied = error.errno in (errno.EPERM, errno.EINVAL)
     if is_denied and lockdown != "none":

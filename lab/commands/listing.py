@@ -4,7 +4,7 @@
 import argparse
 from collections.abc import Iterator
 
-from bulkmm.control.record import ScenarioRecord, Scenarios
+from bulkmm.control.json_output import ScenarioRecord, Scenarios
 from bulkmm.shell.errors import Exit
 from lab.choices import FLAGS
 from lab.machine import arch, debug_kernels, kernels
@@ -18,7 +18,7 @@ def list_scenarios(args: argparse.Namespace) -> int:
         kernels.check(args.kernel, machine, *arch.ALL)
     records = [_record(one) for one in SCENARIOS if _fits(one, args)]
     lines = (line for one in records for line in _lines(one))
-    Scenarios(scenarios=records).tell(lines, as_json=args.json)
+    Scenarios(scenarios=records).print_output(lines, as_json=args.json)
     return Exit.OK
 
 

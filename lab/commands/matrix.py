@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bulkmm.control import needs
-from bulkmm.control.module import hooks
+from bulkmm.control import requirements
+from bulkmm.control.module import parse_hooks
 from bulkmm.results import conditions, table
 from bulkmm.results.model import Document, Ratio
 from bulkmm.results.sheet import Sheet
@@ -210,7 +210,7 @@ def has(
     if (align := option(words, "--align")) and align not in arch.aligns:
         return False
     # a kernel built with several preemption models accepts only their names
-    models = needs.kernels(f"models-{arch.name}-{kernel}")
+    models = requirements.read_kernels(f"models-{arch.name}-{kernel}")
     model = option(words, "--preempt")
     # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
@@ -238,7 +238,7 @@ def make_line(cell: Cell, document: Document) -> Line:
 
 def hooked(states: Iterable[str]) -> str:
     """Return the number of hooks seen attached, and the others."""
-    hook_states = [hook for state in states for hook in hooks(state)]
+    hook_states = [hook for state in states for hook in parse_hooks(state)]
     symbols = {hook.symbol for hook in hook_states}
     attached = {hook.symbol for hook in hook_states if hook.attached}
     if not symbols:

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.errors import UsageError
 
 
@@ -29,7 +29,7 @@ class Arch:
 X86_64 = Arch(
     name="x86_64",
     debian="amd64",
-    series=needs.kernels("tested-x86_64"),
+    series=requirements.read_kernels("tested-x86_64"),
     triplet="x86_64-linux-gnu",
     compiler="gcc-14",
     qemu="qemu-system-x86_64",
@@ -44,7 +44,7 @@ X86_64 = Arch(
 ARM64 = Arch(
     name="arm64",
     debian="arm64",
-    series=needs.kernels("tested-arm64"),
+    series=requirements.read_kernels("tested-arm64"),
     triplet="aarch64-linux-gnu",
     compiler="aarch64-linux-gnu-gcc-14",
     qemu="qemu-system-aarch64",

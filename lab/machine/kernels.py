@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell import files
 from bulkmm.shell.child import ChildError, explained
 from bulkmm.shell.errors import BulkmmError, UsageError
@@ -192,7 +192,7 @@ def _release(index: set[str], name: str, arch: Arch = X86_64) -> str:
         r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
     ]
     usable.sort(key=age)
-    matching = [r for r in usable if name in (r, needs.series(r))]
+    matching = [r for r in usable if name in (r, requirements.series_of(r))]
     if not matching:
         has = ", ".join(usable) or "none"
         raise UsageError(f"unknown kernel {name}: the index has {has}")
@@ -222,7 +222,10 @@ def header_places(release: str, version: str) -> list[str]:
     return [
         f"src/linux-headers-{release}",
         *(f"src/linux-headers-{version}-common{kind}" for kind in ("", "-rt")),
-        *(f"lib/linux-kbuild-{name}" for name in (version, needs.series(version))),
+        *(
+            f"lib/linux-kbuild-{name}"
+            for name in (version, requirements.series_of(version))
+        ),
         f"src/linux-kbuild-{version}",
     ]
 
@@ -233,7 +236,7 @@ def header_packages(index: set[str], release: str, version: str) -> tuple[str, .
     return (
         f"{HEADERS}{release}",
         f"{common}-rt" if "-rt-" in release and f"{common}-rt" in index else common,
-        tools if tools in index else f"linux-kbuild-{needs.series(version)}",
+        tools if tools in index else f"linux-kbuild-{requirements.series_of(version)}",
     )
 
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.child import explained
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
@@ -86,7 +86,7 @@ def extract(
 
 def source_package(kernel: Kernel) -> tuple[str, str]:
     """Return name and version of a release's source package."""
-    package = f"linux-source-{needs.series(kernel.release)}"
+    package = f"linux-source-{requirements.series_of(kernel.release)}"
     match = VERSION.match(kernel.release)
     header_versions = _versions(kernel, f"linux-headers-{kernel.release}")
     for version in _versions(kernel, package):

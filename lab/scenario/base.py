@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from bulkmm.control.needs import at_least
+from bulkmm.control.requirements import is_at_least
 from bulkmm.results import stats
 from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measured
 from bulkmm.shell.errors import UsageError, unknown
@@ -109,7 +109,7 @@ class Scenario:
             )
         if self.kind not in ("", kernel):
             return f"{self.name} needs kernel {self.kind}, not {kernel}"
-        if self.since and not at_least(debug_kernels.series(kernel), self.since):
+        if self.since and not is_at_least(debug_kernels.series(kernel), self.since):
             return f"{self.name} needs kernel {self.since} or later, not {kernel}"
         return ""
 

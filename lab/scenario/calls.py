@@ -16,7 +16,7 @@ lengthen them, so the least of several visits is compared with it.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bulkmm.control.needs import at_least
+from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
 from bulkmm.shell.size import PAGE
 from lab import state
@@ -184,7 +184,7 @@ def _check_way(event: Event, release: str) -> Check:
     way = event["way"]
     touched = way in TOUCHED and event["cached_max"] > 0
     wanted, unwanted = ("cached", "streaming") if touched else ("streaming", "cached")
-    splits = way == "mprotect-locked" and not at_least(release, WHOLE_ZERO_PAGE)
+    splits = way == "mprotect-locked" and not is_at_least(release, WHOLE_ZERO_PAGE)
     name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
     if not event["cached_max"]:
         name += " with cached_max 0"

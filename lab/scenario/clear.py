@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.module import OFF
-from bulkmm.control.needs import at_least
+from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
 from bulkmm.shell.size import KIB, PAGE, named
 from lab import state
@@ -87,7 +87,7 @@ def allocator_clears(outcome: Outcome) -> bool:
 def taken_away(outcome: Outcome) -> bool:
     """Return whether only the allocator clears transparent huge pages."""
     release = outcome.of("start")[0]["release"]
-    return allocator_clears(outcome) and at_least(release, ALLOCATOR_SERVES)
+    return allocator_clears(outcome) and is_at_least(release, ALLOCATOR_SERVES)
 
 
 def size(kib: int) -> str:

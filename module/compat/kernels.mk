@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The kernels of bulkmm, read by make and as text by bulkmm/control/needs.py.
+# The kernels of bulkmm, read by make and as text by bulkmm/control/requirements.py.
 
 # The series, from the oldest to the newest, that the module builds for and
 # loads into.

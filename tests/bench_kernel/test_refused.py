@@ -18,7 +18,7 @@ from nativelib import Pair, harness, measure_subjects, pair_of, small, tamper
 from bench.kernel import measure, process, symbols, vmlinux
 from bench.kernel.every import Row, _prototypes
 from bulkmm import cli
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.shell.progress import Progress
 
@@ -72,20 +72,22 @@ LACKS = {"6.1": "without prezero; without alloc", "6.12": "without alloc"}
 
 
 def test_prototypes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    row, table = Row(pair.series, ""), needs.read("x86_64")
+    row, table = Row(pair.series, ""), requirements.read_table("x86_64")
     _prototypes(row, pair.kernel)
     assert row.ok
     assert row.prototypes == LACKS.get(pair.series, row.prototypes)
     memmap = table.paths[0]
     (name,) = memmap.needed[0]
     odd = replace(table, prototypes=table.prototypes | {name: ["int (void)"]})
-    monkeypatch.setattr(needs, "read", lambda _: odd)
+    monkeypatch.setattr(requirements, "read_table", lambda _: odd)
     _prototypes(row, pair.kernel)
     assert not row.ok
     assert row.prototypes.startswith(f"{name}: void (struct zone *, ")
     _, types = process.read(pair.kernel)
     absent_hook = replace(memmap, hooks={"memmap": ["odd"]})
-    assert types.against(absent_hook, odd.prototypes | {"odd": []}) == ["odd: none"]
+    assert types.list_obstacles(absent_hook, odd.prototypes | {"odd": []}) == [
+        "odd: none"
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema
 
-from bulkmm.control.record import schema
+from bulkmm.control.json_output import make_schema
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = schema()
+SCHEMA = make_schema()
 
 
 @dataclass(frozen=True)

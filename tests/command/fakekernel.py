@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 OPTIONS = (
-    *needs.WITH,
+    *requirements.WITH,
     "X86_64",
     "MEMORY_HOTPLUG",
     "SPARSEMEM_VMEMMAP",
@@ -93,7 +93,7 @@ def kernel(root: Path, release: str = RELEASE) -> Fake:
     fake.write("/proc/cpuinfo", "flags\t\t: fpu sse2 ibt")
     lines = [f"CONFIG_{name}=y" for name in (*OPTIONS, ZEROING)]
     fake.write(f"/boot/config-{release}", "\n".join(lines))
-    paths = needs.read("x86_64").paths
+    paths = requirements.read_table("x86_64").paths
     # a function that is hooked has one name on a kernel, the newest's
     older = {
         name for path in paths for group in path.hooks.values() for name in group[1:]

@@ -13,7 +13,7 @@ from commandlib import Command
 from fakekernel import RELEASE, Fake, load, pool
 
 from bulkmm.control import tracefs
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import Exit
 
 NOBODY = 65534
@@ -73,7 +73,7 @@ def test_a_directory_that_is_roots_alone(kernel: Fake) -> None:
     (kernel.root / "sys/kernel/tracing").chmod(0o700)
     os.seteuid(NOBODY)
     try:
-        assert tracefs.place(Root(kernel.root)) is None
+        assert tracefs.find_tracefs(SystemFiles(kernel.root)) is None
     finally:
         os.seteuid(0)
 

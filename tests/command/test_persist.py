@@ -6,10 +6,10 @@ import re
 from commandlib import ROOT, Command
 from fakekernel import Fake
 
-from bulkmm.control import change, needs
+from bulkmm.control import requirements, switch
 from bulkmm.shell.errors import Exit
 
-FILE = change.FILE
+FILE = switch.FILE
 MODE = "/sys/kernel/bulkmm/clear/mode"
 
 
@@ -20,7 +20,7 @@ def test_now_and_at_every_load(loaded: Fake, bulkmm: Command) -> None:
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=streaming"
     now, at_load = result.json["changes"]
     assert (now["key"], at_load["key"]) == ("clear.mode", "clear at load")
-    assert (at_load["file"], at_load["before"]) == (FILE, change.DEFAULT)
+    assert (at_load["file"], at_load["before"]) == (FILE, switch.DEFAULT)
     loaded.write(MODE, "off auto cached [streaming]", 0o644)
     assert bulkmm("on", "clear", "--persist").code == Exit.OK  # the first but off
     assert loaded.read(FILE).splitlines()[-1] == "options bulkmm clear=auto"
@@ -63,7 +63,7 @@ def test_without_a_loaded_module(kernel: Fake, bulkmm: Command) -> None:
     assert kernel.read(FILE).splitlines()[-1] == "options bulkmm vmap=block"
     assert bulkmm("off", "--persist").code == Exit.OK
     options = kernel.read(FILE).splitlines()[1:]
-    paths = needs.read("x86_64").paths
+    paths = requirements.read_table("x86_64").paths
     assert options == [f"options bulkmm {one.name}=off" for one in paths]
 
 
@@ -88,6 +88,6 @@ def test_modes_are_those_of_the_parameters() -> None:
     row = r"^\| `(\w+)` \| (`o(?:ff|n)`[^|]*) \|.*\| mode at load \|$"
     rows = re.findall(row, page, re.MULTILINE)
     documented = {name: set(re.findall(r"`(\w+)`", modes)) for name, modes in rows}
-    paths = needs.read("x86_64").paths
+    paths = requirements.read_table("x86_64").paths
     assert documented == {one.name: set(one.modes) for one in paths}
     assert {one.modes[0] for one in paths} == {"off"}

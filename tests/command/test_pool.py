@@ -17,7 +17,7 @@ from programs import completed
 from rootlib import alone_with_the_pool
 
 from bulkmm.control.pools import TOTAL, Pool
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow, reserve, zero
 from bulkmm.pool.run import NodeZeroed, _state
 from bulkmm.shell.errors import Exit
@@ -104,8 +104,8 @@ def test_a_shrink_takes_what_a_node_lacks_from_others(
     pool(kernel, {0: (10, 9, 0), 1: (4, 1, 0)})
     result = bulkmm("pool", "shrink", "--page", "2M", "--size", "10M")
     assert result.code == Exit.OK, result.err
-    pool_2m = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in pool_2m.parts()] == [6, 3]
+    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
+    assert [part.count_persistent() for part in pool_2m.list_parts()] == [6, 3]
 
 
 def test_others_make_up_for_a_node_that_gives_less(
@@ -142,10 +142,10 @@ def test_what_was_lent_is_given_back_where_a_node_gave_less(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
-    pool_2m = Pool(Root(kernel.root), 2 * MIB)
+    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
     with grow.lent(pool_2m, 10):
-        assert [part.persistent() for part in pool_2m.parts()] == [15, 7]
-    assert next(iter(pool_2m.parts())).persistent() == 10
+        assert [part.count_persistent() for part in pool_2m.list_parts()] == [15, 7]
+    assert next(iter(pool_2m.list_parts())).count_persistent() == 10
 
 
 def test_what_others_add_meanwhile_stays(
@@ -160,8 +160,8 @@ def test_what_others_add_meanwhile_stays(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
-    pool_2m = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in pool_2m.parts()] == [17, 6]
+    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
+    assert [part.count_persistent() for part in pool_2m.list_parts()] == [17, 6]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -
 def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
     def get_reason(node: int, free: int, margin: float) -> str:
         result = NodeZeroed(2 * MIB, node, free, 0, tried_all=False)
-        return _state(Root(two.root), result, margin).partition(" because ")[2]
+        return _state(SystemFiles(two.root), result, margin).partition(" because ")[2]
 
     # 3 pages are reserved, of 10 on node 0
     assert get_reason(0, free=6, margin=0.2).startswith("others need them, or they are")
@@ -277,7 +277,7 @@ def test_a_note_of_a_killed_run_is_heeded_once(
     two.write("/run/bulkmm/pool.json", note)
     result = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
     assert result.code == Exit.OK, result.err
-    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == pages
+    assert Pool(SystemFiles(two.root), 2 * MIB, 0).count_persistent() == pages
     assert not list(two.root.glob("run/bulkmm/*.json"))
 
 
@@ -287,7 +287,7 @@ def test_a_note_of_a_killed_run_is_heeded_once(
 def test_a_note_is_heeded_by_a_run_for_another_page_size(
     two: Fake, bulkmm: Command, most: int, expected: int
 ) -> None:
-    pool_1g = Pool(Root(two.root), 1 << 30)
+    pool_1g = Pool(SystemFiles(two.root), 1 << 30)
     two.write(pool_1g.file("nr_overcommit_hugepages"), "8", 0o644)
     note = {"page": pool_1g.page, "nr_overcommit_hugepages": [5, most]}
     two.write("/run/bulkmm/pool.json", json.dumps(note))
@@ -306,10 +306,10 @@ def test_what_others_set_while_pages_are_reserved_stays(
 ) -> None:
     """That takes minutes for a large pool; its overcommit is theirs, too."""
     pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
-    changed = Pool(Root(kernel.root), 2 * MIB)
+    changed = Pool(SystemFiles(kernel.root), 2 * MIB)
 
     def take(*_: object) -> Iterator[int]:
-        for part in changed.parts():
+        for part in changed.list_parts():
             part.set_persistent(set_to)
         changed.write("nr_overcommit_hugepages", 7)
         if code:
@@ -320,7 +320,7 @@ def test_what_others_set_while_pages_are_reserved_stays(
     result = bulkmm("pool", "grow", "--page", "2M", "--size", "4M")
     assert result.code == code, result.err
     pages = set_to + (not code)
-    assert [part.persistent() for part in changed.parts()] == [pages, pages]
+    assert [part.count_persistent() for part in changed.list_parts()] == [pages, pages]
     assert changed.read("nr_overcommit_hugepages") == 7
 
 
@@ -350,8 +350,8 @@ def test_signals_leave_no_pool_half_changed(
     result = bulkmm("pool", word, "--page", "2M", "--size", "4M")
     assert result.code == Exit.INTERRUPTED
     monkeypatch.undo()
-    pool_2m = Pool(Root(kernel.root), 2 * MIB)
-    assert [part.persistent() for part in pool_2m.parts()] == [pages, pages]
+    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
+    assert [part.count_persistent() for part in pool_2m.list_parts()] == [pages, pages]
     assert pool_2m.read("nr_overcommit_hugepages") == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -370,7 +370,7 @@ def test_surplus_pages_of_other_nodes_on_6_1(
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
     result = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
     assert result.code == Exit.OK, result.err
-    assert Pool(Root(two.root), 2 * MIB, 0).persistent() == pages
+    assert Pool(SystemFiles(two.root), 2 * MIB, 0).count_persistent() == pages
 
 
 def test_two_at_once(two: Fake, bulkmm: Command) -> None:
@@ -384,7 +384,7 @@ def test_two_at_once(two: Fake, bulkmm: Command) -> None:
 
 
 NEEDS_POOL = pytest.mark.skipif(
-    bool(os.geteuid()) or not Pool(Root(Path("/")), 2 * MIB).parts(),
+    bool(os.geteuid()) or not Pool(SystemFiles(Path("/")), 2 * MIB).list_parts(),
     reason="this machine has no pool that we may change",
 )
 # as on a kernel without NUMA: for one command, no node has a directory
@@ -424,10 +424,10 @@ def test_without_directories_of_nodes_there_is_one() -> None:
 @NEEDS_POOL
 @pytest.mark.parametrize("jobs", ["auto", "3"])
 def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
-    real = Pool(Root(Path("/")), 2 * MIB)
+    real = Pool(SystemFiles(Path("/")), 2 * MIB)
 
     def counts() -> dict[int, int]:
-        return {part.node: part.persistent() for part in real.parts()}
+        return {part.node: part.count_persistent() for part in real.list_parts()}
 
     def changed(how: str, *words: str) -> int:
         argv = [sys.executable, "-m", "bulkmm.cli", "pool", how, "--page", "2M"]
@@ -460,6 +460,6 @@ def test_a_watch_leaves_a_busy_node_for_the_next(
         return 0
 
     monkeypatch.setattr(zero.Zeroer, "_write", returned_dirty)
-    parts = Pool(Root(two.root), mib * MIB).parts()
+    parts = Pool(SystemFiles(two.root), mib * MIB).list_parts()
     zero.Zeroer(parts, margin=0, watch=True).run(1, lambda *_: None)
     assert nodes == [0] * writes + [1]

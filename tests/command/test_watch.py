@@ -15,14 +15,14 @@ from fakekernel import Fake
 from programs import on_terminal
 
 from bulkmm.control import module, tracefs, watch
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import Exit
 
 QUICK = ("--interval", "0.05")
 
 
 def look(fake: Fake, name: str) -> module.KernelPath:
-    state = module.read(Root(fake.root))
+    state = module.read_module(SystemFiles(fake.root))
     assert state
     return next(path for path in state.paths if path.name == name)
 
@@ -45,7 +45,7 @@ def test_rates(
 ) -> None:
     before = look(loaded, "clear")
     loaded.counters("clear", fallback_small=27, **moved)
-    actual = watch.rates(before, look(loaded, "clear"), 2.0, None)
+    actual = watch.compute_rates(before, look(loaded, "clear"), 2.0, None)
     assert (actual.requests_per_s, actual.bytes_per_s, actual.mean_ns) == rates
     assert actual.fallbacks_per_s == {"off": 0, "small": small}
 
@@ -77,7 +77,10 @@ def test_a_table_on_a_terminal(loaded: Fake) -> None:
 
 
 def test_a_module_without_paths() -> None:
-    assert watch.table(watch.Sample(time="", seconds=1, paths=[]), traced=False) == []
+    assert (
+        watch.format_table(watch.Sample(time="", seconds=1, paths=[]), traced=False)
+        == []
+    )
 
 
 def test_the_module_is_unloaded(loaded: Fake, bulkmm: Command) -> None:
@@ -122,16 +125,16 @@ CPU:1 [LOST 17 EVENTS]
 
 
 def test_times_of_tracepoints() -> None:
-    times = watch.by_path(TRACED)
+    times = watch.times_by_path(TRACED)
     assert times == {"clear": [30, 10, 20], "memmap": [5]}
-    latency = watch.latency(times["clear"])
+    latency = watch.summarize_times(times["clear"])
     assert (latency.n, latency.median_ns, latency.p99_ns, latency.max_ns) == (
         3,
         20,
         30,
         30,
     )
-    assert watch.latency(list(range(1, 201))).p99_ns == 198
+    assert watch.summarize_times(list(range(1, 201))).p99_ns == 198
 
 
 @pytest.mark.usefixtures("loaded")
@@ -150,7 +153,7 @@ def test_an_instance_that_others_use_stays_and_costs_no_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "instances").mkdir()
-    with tracefs.owned(Root(tmp_path), "watch") as (name, _):
+    with tracefs.own_instance(SystemFiles(tmp_path), "watch") as (name, _):
         (tmp_path / "instances" / name / "trace").touch()  # rmdir() fails
     stderr = capsys.readouterr().err
     assert stderr.startswith(f"bulkmm: {name} stays in tracefs: ")
@@ -160,14 +163,14 @@ def test_an_instance_that_others_use_stays_and_costs_no_result(
 def test_an_instance_is_removed_by_any_number_of_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    remove, root = tracefs.remove, Root(tmp_path)
+    remove, root = tracefs.remove_instance, SystemFiles(tmp_path)
 
     def removed(*words: Any) -> None:
         signal.raise_signal(signal.SIGINT)
         remove(*words)
 
     def use() -> None:
-        with tracefs.owned(root, "watch") as (name, interruptible):
+        with tracefs.own_instance(root, "watch") as (name, interruptible):
             assert root.names("instances") == [name]
             if at == "made":
                 signal.raise_signal(signal.SIGINT)
@@ -178,7 +181,7 @@ def test_an_instance_is_removed_by_any_number_of_signals(
                     signal.raise_signal(signal.SIGINT)
 
     (tmp_path / "instances").mkdir()
-    monkeypatch.setattr(tracefs, "remove", removed)
+    monkeypatch.setattr(tracefs, "remove_instance", removed)
     with pytest.raises(KeyboardInterrupt):
         use()
     assert root.names("instances") == []

@@ -15,7 +15,7 @@ from fakekernel import RELEASE, Fake, load, pool
 from bench.kernel import find, measure, ratios
 from bulkmm import cli
 from bulkmm.control import tracefs
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.worth import gain, report, run
 from bulkmm.worth.functions import Function, functions
@@ -47,16 +47,16 @@ def ratios_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def root(kernel: Fake) -> Root:
+def root(kernel: Fake) -> SystemFiles:
     """Return a machine on which worth can count."""
     for name in ("kprobe_events", "synthetic_events"):
         kernel.write(f"/sys/kernel/tracing/{name}", "")
     (kernel.root / "proc/self/ns").mkdir(parents=True)
     (kernel.root / "proc/self/ns/pid").symlink_to(tracefs.OUTSIDE)
-    return Root(kernel.root)
+    return SystemFiles(kernel.root)
 
 
-def test_a_machine_that_can_count(root: Root) -> None:
+def test_a_machine_that_can_count(root: SystemFiles) -> None:
     assert run._need(root) == "/sys/kernel/tracing"
     available, missing = functions(root, "x86_64")
     assert {CLEAR, VMAP, Function("memmap", "memmap_init_zone_device")} < {*available}
@@ -80,7 +80,7 @@ def test_a_machine_that_can_count(root: Root) -> None:
     ],
 )
 def test_a_machine_that_cannot(
-    kernel: Fake, root: Root, file: str, text: str | None, *, message: str
+    kernel: Fake, root: SystemFiles, file: str, text: str | None, *, message: str
 ) -> None:
     if text is None:
         kernel.remove(file)
@@ -172,21 +172,21 @@ def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
     pool(kernel, {0: (40, 40, 0)})
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 8")
     ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
-    devices, pages = gain.early(Root(kernel.root), ratios)
+    devices, pages = gain.early(SystemFiles(kernel.root), ratios)
     assert (devices.bytes, pages.bytes) == (100 << 30, 64 << 20)
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(1 / 16)
     assert devices.saved_seconds == pytest.approx(0.25 * 3 / 4)
     load(kernel)  # which has seen them come up
-    assert gain.early(Root(kernel.root), ratios) == [pages]
+    assert gain.early(SystemFiles(kernel.root), ratios) == [pages]
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:
-    instance = tracefs.own("worth")
+    instance = tracefs.own_name("worth")
     (tmp_path / "instances" / instance).mkdir(parents=True)
     (tmp_path / "instances" / "bulkmm_watch_1_1").mkdir()
     (tmp_path / "instances" / "theirs").mkdir()
-    assert tracefs.sweep(Root(tmp_path)) == ["bulkmm_watch_1_1"]
+    assert tracefs.remove_leftovers(SystemFiles(tmp_path)) == ["bulkmm_watch_1_1"]
     instances = {one.name for one in (tmp_path / "instances").iterdir()}
     assert instances == {instance, "theirs"}
 
@@ -212,7 +212,7 @@ def test_an_earlier_result_is_read_again(
         verdict="",
     )
     file = tmp_path / "worth.json"
-    file.write_text(result.json())
+    file.write_text(result.to_json())
     monkeypatch.setitem(sys.modules, "msgspec", None)  # not in every system
     earlier = report.read(file)
     monkeypatch.undo()
@@ -223,7 +223,7 @@ def test_an_earlier_result_is_read_again(
     assert cli.main(["report", str(file), "-o", str(page)]) == Exit.OK
     assert "worth: what the module would save" in page.read_text()
     assert CLEAR.name in page.read_text()
-    document = json.loads(result.json())
+    document = json.loads(result.to_json())
     document["functions"][0]["later"] = document["later"] = 1
     file.write_text(json.dumps(document))
     assert report.read(file) == result

@@ -51,21 +51,21 @@ import os, signal, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm.control import tracefs
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.worth import probes
-home = Root(Path("/sys/kernel/tracing"))
+home = SystemFiles(Path("/sys/kernel/tracing"))
 script = sys.argv[1]
 def settings():
     return subprocess.run(["sh", script], capture_output=True, text=True).stdout
 def child(last):
-    write, many = Root.write, 0
+    write, many = SystemFiles.write, 0
     def counted(self, name, text, **how):
         nonlocal many
         many += 1
         if many == last:
             os.kill(os.getpid(), signal.SIGKILL)
         write(self, name, text, **how)
-    Root.write = counted
+    SystemFiles.write = counted
     with probes.installed(home, ["set_zone_contiguous", "vmap_range_noflush"]) as probe:
         probe.read()
 before, killed = settings(), 0
@@ -81,7 +81,7 @@ while True:
         break
     killed += 1
     assert settings() != before, killed
-    tracefs.sweep(home)
+    tracefs.remove_leftovers(home)
     assert settings() == before, f"after the kill before write {killed}"
 print(killed)
 """
@@ -91,9 +91,9 @@ import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, "/command")
 from bulkmm import cli
-from bulkmm.control.root import Root
-from bulkmm.control.tracefs import SYNTHETIC, own
-home = Root(Path("/sys/kernel/tracing"))
+from bulkmm.control.system_files import SystemFiles
+from bulkmm.control.tracefs import SYNTHETIC, own_name
+home = SystemFiles(Path("/sys/kernel/tracing"))
 def settings():
     return subprocess.run(["sh", sys.argv[1]], capture_output=True, text=True).stdout
 def user():
@@ -110,9 +110,9 @@ def tracefs():
 def kprobes():
     Path("/sys/kernel/debug/kprobes/enabled").write_text("0")
 def instance():
-    home.at(f"instances/{own('worth')}").mkdir()
+    home.at(f"instances/{own_name('worth')}").mkdir()
 def event():
-    home.write(SYNTHETIC, f"{own('worth')} u64 a", append=True)
+    home.write(SYNTHETIC, f"{own_name('worth')} u64 a", append=True)
 before = settings()
 for way in (user, container, tracefs, kprobes, instance, event):
     print(way.__name__, end=" ", flush=True)

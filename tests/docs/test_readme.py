@@ -6,7 +6,7 @@ from importlib import metadata
 
 from docpages import ROOT
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from lab.machine import arch, kernels
 
 README = (ROOT / "README.md").read_text()
@@ -15,7 +15,7 @@ BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))
 
 def test_the_status() -> None:
     assert f" {metadata.version('bulkmm')}," in BOX
-    *older, last = sorted(kernels.SERIES, key=needs.version)
+    *older, last = sorted(kernels.SERIES, key=requirements.parse_version)
     assert f" {', '.join(older)} and {last} kernels on x86-64" in BOX
     assert f"({arch.ARM64.series[0]} on arm64, " in BOX
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab import paths, run
@@ -36,7 +36,7 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
         name.removeprefix("CONFIG_") for name in debug_kernels.options(kind.text)
     }
     options.add("X86_64")  # of the architecture
-    table = needs.read(X86_64.name)
+    table = requirements.read_table(X86_64.name)
     for path in table.paths:
         if kind.name == "kasan" and "KASAN" in path.without_options:
             continue

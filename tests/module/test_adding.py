@@ -13,7 +13,7 @@ import fakekernel
 import pytest
 from programs import completed
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from lab.machine.arch import X86_64
 from lab.paths import PROJECT
 
@@ -201,7 +201,7 @@ def test_the_range_is_stated_in_one_place() -> None:
     files = subprocess.check_output(command, cwd=PROJECT, text=True).split()
     assert may < {*files}
     for arch in ("x86_64", "arm64"):
-        ends = (re.escape(end) for end in needs.kernels(f"range-{arch}"))
+        ends = (re.escape(end) for end in requirements.read_kernels(f"range-{arch}"))
         pattern = re.compile(".*".join(rf"(?<![\d.]){end}(?!\.?\d)" for end in ends))
         matches = {n for n in files if pattern.search((PROJECT / n).read_text("utf-8"))}
         assert matches <= may

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from programs import completed
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from lab.paths import PROJECT
 
 RULES = PROJECT / "module/compat/supported.mk"
@@ -16,8 +16,8 @@ X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
 DIRECT = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y"
 NEEDED = (DIRECT, "CONFIG_HUGETLB_PAGE=y", "CONFIG_ZONE_DEVICE=y")
 CLANG = ("CONFIG_CC_IS_CLANG=y", "CC=clang")
-OLDEST, NEWEST = needs.kernels("range-x86_64")
-OLDEST_ARM64, _ = needs.kernels("range-arm64")
+OLDEST, NEWEST = requirements.read_kernels("range-x86_64")
+OLDEST_ARM64, _ = requirements.read_kernels("range-arm64")
 
 
 def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import overlay
 import pytest
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from bulkmm.shell.progress import Progress
 from lab.machine import debs, disk, kernels, root, vm
 from lab.paths import locked
@@ -55,6 +55,6 @@ def test_dkms_skips_what_the_build_refuses(place: Path) -> None:
     lines = [line.split() for line in (place / "codes").read_text().splitlines()]
     assert {arch for arch, *_ in lines} == {"x86_64", "aarch64"}
     for arch, release, code in lines:
-        supported = needs.read(arch).supports(release)
+        supported = requirements.read_table(arch).supports(release)
         assert code != "0"  # there are no headers
         assert (code != SKIPPED) is supported, (arch, release)

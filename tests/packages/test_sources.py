@@ -5,7 +5,7 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 from lab.machine import debs
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_one_version() -> None:
 
 def test_the_example_sets_parameters_that_there_are() -> None:
     text = (ROOT / "debian/examples/modprobe.d-bulkmm.conf").read_text()
-    paths = {one.name for one in needs.read("x86_64").paths}
+    paths = {one.name for one in requirements.read_table("x86_64").paths}
     (options,) = re.findall(r"^options bulkmm (.*)$", text, re.MULTILINE)
     for word in options.split():
         assert word.partition("=")[0] in paths

@@ -130,7 +130,7 @@ import sys, time
 from bulkmm import cli
 from bench import populate
 def run(*_):
-    print(populate.POOL.spare(), flush=True)
+    print(populate.POOL.count_spare(), flush=True)
     time.sleep(60)
 populate.run = run
 sys.exit(cli.main())
@@ -143,19 +143,19 @@ def test_huge_pages_are_released_however_it_ends(how: str) -> None:
     words = ["bench", "populate", "--reserve", "--size"]
     command = [sys.executable, "-c", LENT, *words]
     with rootlib.alone_with_the_pool():
-        before = populate.POOL.record()
+        before = populate.POOL.make_record()
         # more than there is
-        command.append(f"{2 * (populate.POOL.spare() + 32)}M")
+        command.append(f"{2 * (populate.POOL.count_spare() + 32)}M")
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
             assert run.stdout
             assert int(run.stdout.readline()) >= 32
             for name in how.split():
                 run.send_signal(signal.Signals[f"SIG{name}"])
         if how == "KILL":
-            assert populate.POOL.record() != before
+            assert populate.POOL.make_record() != before
             with grow.alone(populate.POOL):
                 pass
-        assert populate.POOL.record() == before
+        assert populate.POOL.make_record() == before
 
 
 def test_memory_that_was_reserved_is_not_asked_for_again(

@@ -23,7 +23,7 @@ import pytest
 import rootlib
 from programs import completed, on_terminal
 
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits, target
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError
@@ -342,7 +342,7 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     fake.write(f"{home}/b/memory.swap.current", "0")
     fake.write(f"{home}/hugetlb.1GB.rsvd.max", str(3 << 30))
     fake.write(f"{home}/hugetlb.1GB.rsvd.current", str(1 << 30))
-    root = Root(tmp_path)
+    root = SystemFiles(tmp_path)
     memory = limits.Limit(f"{home}/b/memory.max", 14 * MIB)
     assert limits.find_tightest(root, 4096) == memory
     fake.write(f"{home}/b/memory.swap.max", "0")
@@ -370,7 +370,7 @@ def test_what_programs_hold_is_not_free(
     lines = ["MemTotal: 102400 kB", "SwapFree: 2048 kB", "Active(anon): 40960 kB"]
     fake.write("/proc/meminfo", "\n".join([*lines, "Active(file): 20480 kB"]))
     machine = limits.Limit("the machine", 62 * MIB)
-    assert limits.find_tightest(Root(tmp_path), page) == machine
+    assert limits.find_tightest(SystemFiles(tmp_path), page) == machine
 
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> 
     for node in (0, 1):
         home = f"/sys/devices/system/node/node{node}"
         fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
-    root = Root(tmp_path)
+    root = SystemFiles(tmp_path)
     assert limits.find_tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
     assert limits.find_tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB)
     assert limits.find_tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB)

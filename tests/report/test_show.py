@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from bulkmm import cli
-from bulkmm.control import text as words
+from bulkmm.control.format import format_duration
 from bulkmm.results import published_figures, sheet, size_grid, table
 from bulkmm.results.model import Document
 
@@ -98,7 +98,7 @@ def test_a_document_without_ratios_or_results() -> None:
     ],
 )
 def test_times_of_every_size(ns: float, expected: str) -> None:
-    assert words.duration(ns) == table.value(ns, "ns") == expected
+    assert format_duration(ns) == table.value(ns, "ns") == expected
 
 
 def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:

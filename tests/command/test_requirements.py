@@ -5,7 +5,7 @@ import re
 
 from commandlib import ROOT
 
-from bulkmm.control import needs
+from bulkmm.control import requirements
 
 MODULE = ROOT / "module"
 STRUCT = re.compile(
@@ -24,11 +24,11 @@ def test_a_path_hooks_what_is_stated_in_that_order() -> None:
         for path, body in STRUCT.findall(file.read_text())
     }
     assert structs == {path: [*hooks] for path, hooks in stated.items()}
-    assert {*structs} == {path.name for path in needs.read("x86_64").paths}
+    assert {*structs} == {path.name for path in requirements.read_table("x86_64").paths}
 
 
 def test_limits_name_the_same_kernels() -> None:
-    oldest, newest = needs.read("x86_64").kernels
-    older_arm64 = needs.read("aarch64").kernels[0]
+    oldest, newest = requirements.read_table("x86_64").kernels
+    older_arm64 = requirements.read_table("aarch64").kernels[0]
     limits = " ".join((ROOT / "docs/limits.md").read_text().split())
     assert f"before {oldest} (arm64: {older_arm64}) or after {newest}." in limits

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 VERSION: Literal[1] = 1
 # the modules of all records
-FROM = ("control.doctor", "control.change", "control.watch", "pool.run", "worth.report")
+FROM = ("control.doctor", "control.switch", "control.watch", "pool.run", "worth.report")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,15 +20,15 @@ class Record:
 
     schema_version: Literal[1] = VERSION
 
-    def json(self, indent: int | None = 1) -> str:
+    def to_json(self, indent: int | None = 1) -> str:
         """Return the document."""
         import json
 
         return json.dumps(asdict(self), indent=indent)
 
-    def tell(self, lines: Iterable[str], *, as_json: bool) -> None:
+    def print_output(self, lines: Iterable[str], *, as_json: bool) -> None:
         """Print the document, or what it says as text."""
-        for line in [self.json()] if as_json else lines:
+        for line in [self.to_json()] if as_json else lines:
             print(line)
 
 
@@ -71,7 +71,7 @@ class Scenarios(Record):
     scenarios: list[ScenarioRecord]
 
 
-def schema() -> dict[str, Any]:
+def make_schema() -> dict[str, Any]:
     """Return the JSON schema of all documents."""
     from msgspec.json import schema_components
 

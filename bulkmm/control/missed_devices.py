@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 
 from bulkmm.control import module as modules
-from bulkmm.control import text
-from bulkmm.control.root import Root
+from bulkmm.control.format import format_size
+from bulkmm.control.system_files import SystemFiles
 
 SECTOR = 512
 PAGE = 4096  # of x86-64; with larger ones there are fewer struct pages
@@ -23,38 +23,42 @@ DRIVERS = "/sys/bus/dax/drivers"
 DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
 
 
-def describe_missed(root: Root) -> str:
+def describe_missed(root: SystemFiles) -> str:
     """Return how much memory came up without the module; "" if none is known to."""
-    late, total, module = missed(root)
+    late, total, module = measure_missed(root)
     if not late:
         return ""
     when = (
         "before the module was loaded or memmap was on" if module else "without bulkmm"
     )
-    of = f" of {text.size(total)}" if late < total else ""
-    return f"struct pages of {text.size(late)}{of} were built {when}"
+    of = f" of {format_size(total)}" if late < total else ""
+    return f"struct pages of {format_size(late)}{of} were built {when}"
 
 
-def missed(root: Root) -> tuple[int, int, modules.Module | None]:
+def measure_missed(root: SystemFiles) -> tuple[int, int, modules.Module | None]:
     """Return bytes of devices that the module has missed, of all, and the module."""
-    devices = sorted(_devices(root))
-    module = modules.read(root)
-    return sum(devices[: max(len(devices) - calls(module), 0)]), sum(devices), module
+    devices = sorted(_list_devices(root))
+    module = modules.read_module(root)
+    return (
+        sum(devices[: max(len(devices) - count_calls(module), 0)]),
+        sum(devices),
+        module,
+    )
 
 
-def zone_bytes(root: Root) -> int:
+def zone_bytes(root: SystemFiles) -> int:
     """Return what zone Device spans, where no file names the devices (GPUs)."""
     zones = ZONE.findall(f"{root.read('/proc/zoneinfo') or ''}\n")
     return sum(map(int, zones)) * PAGE
 
 
-def calls(module: modules.Module | None) -> int:
+def count_calls(module: modules.Module | None) -> int:
     """Return how many devices, or parts of them, the module has seen come up."""
     path = module.path("memmap") if module else None
     return path.counters.get("hits", 0) + sum(path.fallbacks.values()) if path else 0
 
 
-def _devices(root: Root) -> Iterator[int]:
+def _list_devices(root: SystemFiles) -> Iterator[int]:
     """Yield the bytes of each device that has struct pages."""
     for name in root.names(DISKS):
         # a disk of persistent memory has struct pages if it can be mapped

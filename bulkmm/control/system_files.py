@@ -14,14 +14,14 @@ from typing import Self
 from bulkmm.shell.errors import UsageError
 
 
-class Root:
+class SystemFiles:
     """A root directory: unreadable files are None, never an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
-    def given(cls, path: Path) -> Self:
+    def from_argument(cls, path: Path) -> Self:
         """Return the root that a user names."""
         if not path.is_dir():
             raise UsageError(f"{path} is not a directory")

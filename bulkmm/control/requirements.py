@@ -28,7 +28,7 @@ STATEMENT = re.compile(
 
 
 @dataclass
-class Needs:
+class Requirements:
     """What one path needs."""
 
     name: str
@@ -67,20 +67,20 @@ class Table:
 
     kernels: tuple[str, str]  # oldest and newest
     tested: tuple[str, ...]  # series that the lab boots
-    paths: list[Needs] = field(default_factory=list)
+    paths: list[Requirements] = field(default_factory=list)
     # of each function, in the words of BTF: those that it has on some kernel
     prototypes: dict[str, list[str]] = field(default_factory=dict)
 
     def supports(self, release: str) -> bool:
         """Return whether the module supports a kernel."""
-        oldest, newest = map(version, self.kernels)
-        return oldest <= version(release) <= newest
+        oldest, newest = map(parse_version, self.kernels)
+        return oldest <= parse_version(release) <= newest
 
-    def add(self, kind: str, words: list[str]) -> None:
+    def add_statement(self, kind: str, words: list[str]) -> None:
         """Add a statement."""
         path, first, *rest = words
         if not kind:
-            self.paths.append(Needs(path, modes=rest))
+            self.paths.append(Requirements(path, modes=rest))
             return
         (needs,) = (one for one in self.paths if one.name == path)
         if kind == "_WITH":
@@ -93,43 +93,43 @@ class Table:
             group = groups.setdefault(first, [])
             if function not in group:
                 group.append(function)
-            self.prototypes.setdefault(function, []).append(_prototype(*types))
+            self.prototypes.setdefault(function, []).append(_format_prototype(*types))
 
 
-def _prototype(returns: str, *takes: str) -> str:
+def _format_prototype(returns: str, *takes: str) -> str:
     """Return a prototype as BTF has it."""
     prototype = f"{returns} ({', '.join(takes)})"
     return prototype.replace("unsigned long", "long unsigned int")
 
 
-def version(release: str) -> tuple[int, ...]:
+def parse_version(release: str) -> tuple[int, ...]:
     """Return (6, 12) for 6.12.107+deb13-cloud-amd64."""
     return tuple(int(n) for n in re.findall(r"\d+", release)[:2])
 
 
-def at_least(release: str, oldest: str) -> bool:
+def is_at_least(release: str, oldest: str) -> bool:
     """Return whether a kernel is of a series or of a later one."""
-    return version(release) >= version(oldest)
+    return parse_version(release) >= parse_version(oldest)
 
 
-def series(release: str) -> str:
+def series_of(release: str) -> str:
     """Return "6.12" for 6.12.107+deb13-cloud-amd64."""
-    return ".".join(map(str, version(release)))
+    return ".".join(map(str, parse_version(release)))
 
 
-def kernels(name: str) -> tuple[str, ...]:
+def read_kernels(name: str) -> tuple[str, ...]:
     """Return a line of kernels.mk."""
     text = KERNELS.read_text(encoding="ascii")
     lines = re.findall(rf"^{re.escape(name)} := (.*)$", text, re.MULTILINE)
     return tuple(word for line in lines for word in line.split())
 
 
-def read(machine: str) -> Table:
+def read_table(machine: str) -> Table:
     """Return what the module needs on an architecture, by its kernel's name or ours."""
     arch = ARCHITECTURES.get(machine, machine)
     arch = arch if arch in ARCHITECTURES.values() else "x86_64"
-    oldest, newest = kernels(f"range-{arch}")
-    table = Table((oldest, newest), tested=kernels(f"tested-{arch}"))
+    oldest, newest = read_kernels(f"range-{arch}")
+    table = Table((oldest, newest), tested=read_kernels(f"tested-{arch}"))
     foreign_options = [
         f"CONFIG_{one.upper()}" for one in ARCHITECTURES.values() if one != arch
     ]
@@ -142,5 +142,5 @@ def read(machine: str) -> Table:
             words = [
                 " ".join(w.split()).strip('"') for w in statement["words"].split(",")
             ]
-            table.add(statement["kind"], words)
+            table.add_statement(statement["kind"], words)
     return table

@@ -5,11 +5,12 @@ import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bulkmm.control import late, needs, text
+from bulkmm.control import missed_devices, requirements
 from bulkmm.control import module as modules
+from bulkmm.control.format import format_size
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.pools import TOTAL, Pool, sizes
-from bulkmm.control.root import Root
+from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB, named
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
@@ -35,9 +36,11 @@ class Fit:
     reasons: list[str]
 
 
-def judge(root: Root, kernel: Kernel, attach: Mapping[str, bool]) -> Fit:
+def judge_usefulness(
+    root: SystemFiles, kernel: Kernel, attach: Mapping[str, bool]
+) -> Fit:
     """Return the answer; ``attach`` says which paths would."""
-    used = list(dict.fromkeys(_uses(root, kernel)))
+    used = list(dict.fromkeys(_list_uses(root, kernel)))
     ready = [f"{path}: {why}" for path, why in used if attach.get(path)]
     later = [
         f"{path} does not attach here: {why}"
@@ -52,21 +55,26 @@ def judge(root: Root, kernel: Kernel, attach: Mapping[str, bool]) -> Fit:
     return Fit(NOT_NEEDED, [reason])
 
 
-def _uses(root: Root, kernel: Kernel) -> Iterator[tuple[str, str]]:
+def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Yield each path that has work here, and what work."""
-    if nbytes := late.missed(root)[1] or late.zone_bytes(root):
-        yield "memmap", f"{text.size(nbytes)} of devices have struct pages"
-    words = [modules.chosen(root, file) for file in THP]
+    if nbytes := missed_devices.measure_missed(root)[1] or missed_devices.zone_bytes(
+        root
+    ):
+        yield "memmap", f"{format_size(nbytes)} of devices have struct pages"
+    words = [modules.read_choice(root, file) for file in THP]
     thp = next((one for one in words if one not in ("", "inherit")), "never")
     if thp != "never":
         if kernel.zeroing == "allocator":
             yield "alloc", f"transparent huge pages ({thp}), allocator zeroes"
-        elif not needs.at_least(kernel.release, RANGES_SINCE):
+        elif not requirements.is_at_least(kernel.release, RANGES_SINCE):
             yield "clear", f"transparent huge pages ({thp})"
-    for page in sizes(root):
+    for page in list_page_sizes(root):
         pool = Pool(root, page)
         if count := pool.read(TOTAL):
-            yield "clear", f"a pool of {text.size(count * page)} in {named(page)} pages"
+            yield (
+                "clear",
+                f"a pool of {format_size(count * page)} in {named(page)} pages",
+            )
             yield from (("prezero", why) for why in _not_ready(pool))
     for devices, place in GROWING.items():
         if any(name[-1:].isdigit() for name in root.names(place)):
@@ -78,9 +86,9 @@ def _not_ready(pool: Pool) -> Iterator[str]:
 
     A broken page that stays in the pool is never taken, nor can it be zeroed.
     """
-    if (count := pool.uncleared()) > _broken_pages(pool.root):
-        free = pool.free()
-        on = modules.chosen(pool.root, f"{modules.HOME}/prezero/mode") == "on"
+    if (count := pool.count_uncleared()) > _broken_pages(pool.root):
+        free = pool.count_free()
+        on = modules.read_choice(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
         yield (
             f"at least {count} of {free} free {named(pool.page)} pages are cleared "
@@ -88,7 +96,7 @@ def _not_ready(pool: Pool) -> Iterator[str]:
         )
 
 
-def _broken_pages(root: Root) -> int:
+def _broken_pages(root: SystemFiles) -> int:
     """Return how many small pages had memory errors, each in a page of its own."""
     for line in root.lines("/proc/meminfo"):
         name, _, amount = line.partition(":")

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bulkmm.control import module as modules
-from bulkmm.control import status, text
+from bulkmm.control import status
+from bulkmm.control.format import align_columns
+from bulkmm.control.json_output import Record
 from bulkmm.control.module import Module
-from bulkmm.control.record import Record
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
 
@@ -78,18 +79,18 @@ class Settings(Record):
     settings: list[Setting]
 
 
-def on(args: argparse.Namespace) -> int:
+def switch_path(args: argparse.Namespace) -> int:
     """Switch a path on or off, or all off; with --persist at every load, too."""
-    root = Root.given(args.root)
+    root = SystemFiles.from_argument(args.root)
     mode = getattr(args, "mode", modules.OFF)
-    module = modules.read(root) if args.persist else modules.need(root)
-    paths = status.select(root, module, [args.path] if args.path else [])
+    module = modules.read_module(root) if args.persist else modules.need_module(root)
+    paths = status.select_paths(root, module, [args.path] if args.path else [])
     changes = [
         Change(
             f"{path.name}.mode",
             f"{modules.HOME}/{path.name}/mode",
             path.mode,
-            _mode(path.name, path.modes, mode),
+            _choose_mode(path.name, path.modes, mode),
         )
         for path in paths
     ]
@@ -97,41 +98,40 @@ def on(args: argparse.Namespace) -> int:
         _at_load(root, module, args.path, mode) if args.persist else ("", [])
     )
     if module and not args.dry_run:
-        _apply(root, changes if args.path else [ALL_OFF])
+        _write_changes(root, changes if args.path else [ALL_OFF])
     if args.persist and not args.dry_run:
         file = root.at(FILE)
         file.parent.mkdir(parents=True, exist_ok=True)
         files.write(file, conf, "the file of options")
-    return _show(args, [*changes, *at_load])
+    return _print_changes(args, [*changes, *at_load])
 
 
-off = on
-
-
-def tune(args: argparse.Namespace) -> int:
+def tune_settings(args: argparse.Namespace) -> int:
     """Change settings, or list them."""
-    root = Root.given(args.root)
-    module = modules.need(root)
+    root = SystemFiles.from_argument(args.root)
+    module = modules.need_module(root)
     if args.settings:
         changes = [_to_value(module, pair) for pair in args.settings]
         if not args.dry_run:
-            _apply(root, changes)
-        return _show(args, changes)
-    settings = list(_settings(module).values())
+            _write_changes(root, changes)
+        return _print_changes(args, changes)
+    settings = list(_list_settings(module).values())
     rows = [(one.key, one.value, " ".join(one.choices)) for one in settings]
     rows.insert(0, ("key", "value", "choices"))
-    Settings(settings=settings).tell(text.columns(rows), as_json=args.json)
+    Settings(settings=settings).print_output(align_columns(rows), as_json=args.json)
     return Exit.OK
 
 
-def _show(args: argparse.Namespace, changes: list[Change]) -> int:
+def _print_changes(args: argparse.Namespace, changes: list[Change]) -> int:
     """Print what was changed, or what would be."""
     lines = (one.describe(dry=args.dry_run) for one in changes)
-    Changes(dry_run=args.dry_run, changes=changes).tell(lines, as_json=args.json)
+    Changes(dry_run=args.dry_run, changes=changes).print_output(
+        lines, as_json=args.json
+    )
     return Exit.OK
 
 
-def _mode(path: str, words: list[str], mode: str | None) -> str:
+def _choose_mode(path: str, words: list[str], mode: str | None) -> str:
     """Return the requested mode, or the path's first that is not off."""
     wanted = mode or next((word for word in words if word != modules.OFF), modules.OFF)
     if wanted not in words:
@@ -141,7 +141,7 @@ def _mode(path: str, words: list[str], mode: str | None) -> str:
 
 
 def _at_load(
-    root: Root, module: Module | None, path: str | None, mode: str | None
+    root: SystemFiles, module: Module | None, path: str | None, mode: str | None
 ) -> tuple[str, list[Change]]:
     """Return what the file is to say, and the changed modes, of one path or of all."""
     modes = status.read_modes(root, module, ())
@@ -149,13 +149,13 @@ def _at_load(
     conf = file.read_text("utf-8", files.FOREIGN) if file.exists() else NEW
     changes = []
     for name in [path] if path else modes:
-        wanted = _mode(name, modes[name], mode)
-        conf, before = _edited(conf, name, wanted)
+        wanted = _choose_mode(name, modes[name], mode)
+        conf, before = _edit_options(conf, name, wanted)
         changes.append(Change(f"{name} at load", FILE, before, wanted))
     return conf, changes
 
 
-def _edited(conf: str, name: str, mode: str) -> tuple[str, str]:
+def _edit_options(conf: str, name: str, mode: str) -> tuple[str, str]:
     """Set one parameter by a line at the end, as the last one given counts."""
     words = [line.split() for line in conf.replace(CONTINUED, "").splitlines()]
     options = [
@@ -167,21 +167,21 @@ def _edited(conf: str, name: str, mode: str) -> tuple[str, str]:
     return f"{conf}\noptions bulkmm {name}={mode}\n", values[-1] if values else DEFAULT
 
 
-def _settings(module: Module) -> dict[str, Setting]:
+def _list_settings(module: Module) -> dict[str, Setting]:
     """Return each tunable by its key."""
     settings: dict[str, Setting] = {}
 
-    def add(path: str, name: str, value: str, choices: list[str]) -> None:
+    def add_setting(path: str, name: str, value: str, choices: list[str]) -> None:
         key = f"{path}.{name}"
         settings[key] = Setting(key, f"{modules.HOME}/{path}/{name}", value, choices)
 
     for path in module.paths:
         for name, backends in path.backends.items():
-            add(path.name, name, backends.chosen, backends.choices)
+            add_setting(path.name, name, backends.chosen, backends.choices)
         for name, choice in path.choices.items():
-            add(path.name, name, choice.chosen, choice.words)
+            add_setting(path.name, name, choice.chosen, choice.words)
         for name, value in path.settings.items():
-            add(path.name, name, str(value), [])
+            add_setting(path.name, name, str(value), [])
     for name, value in module.parameters.items():
         file = f"{modules.PARAMETERS}/{name}"
         settings[name] = Setting(name, file, str(value), [])
@@ -193,7 +193,7 @@ def _to_value(module: Module, pair: str) -> Change:
     key, _, value = pair.partition("=")
     if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
-    settings = _settings(module)
+    settings = _list_settings(module)
     if key not in settings:
         if key.endswith(".mode"):
             raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
@@ -213,7 +213,7 @@ def _is_number(value: str) -> bool:
     return bool(match) and int(value, 16 if match and match[1] else 10) <= LARGEST
 
 
-def _apply(root: Root, changes: list[Change]) -> None:
+def _write_changes(root: SystemFiles, changes: list[Change]) -> None:
     """Write all changes in order; if one is refused, report which were made."""
     for i, change in enumerate(changes):
         try:
@@ -225,7 +225,7 @@ def _apply(root: Root, changes: list[Change]) -> None:
             ) from error
 
 
-def _explain_refusal(root: Root, change: Change, error: OSError) -> str:
+def _explain_refusal(root: SystemFiles, change: Change, error: OSError) -> str:
     problem = f"{change.key} cannot be set to {change.after}"
     if change.file == f"{modules.HOME}/off":
         problem = "not every path is unhooked"
@@ -247,15 +247,15 @@ def _explain_refusal(root: Root, change: Change, error: OSError) -> str:
     return f"{problem}: {error.strerror}"
 
 
-def _why_not(root: Root, change: Change, error: OSError) -> str:
+def _why_not(root: SystemFiles, change: Change, error: OSError) -> str:
     """Return why a path cannot be switched, from the state of its hooks."""
     home, _, file = change.file.rpartition("/")
     on = file == "mode" and change.after != modules.OFF
     if file not in ("mode", "off") or not (on or error.errno == errno.EBUSY):
         return ""
     if file == "mode":
-        hooks = modules.hooks(root.read(f"{home}/hook") or "")
+        hooks = modules.parse_hooks(root.read(f"{home}/hook") or "")
     else:
-        module = modules.read(root)
+        module = modules.read_module(root)
         hooks = [hook for path in module.paths for hook in path.hooks] if module else []
     return "; ".join(f"{h.symbol}: {h.why}" for h in hooks if h.attached is not on)

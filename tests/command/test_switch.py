@@ -10,7 +10,7 @@ import pytest
 from commandlib import Command
 from fakekernel import Fake
 
-from bulkmm.control.root import Root
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import Exit
 
 HOME = "/sys/kernel/bulkmm"
@@ -96,19 +96,19 @@ def test_the_kernel_refuses(
         raise OSError(code, os.strerror(code))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Root, "write", refuse)
+        patch.setattr(SystemFiles, "write", refuse)
         result = bulkmm(*words.split(), "--json")
     assert result.code == Exit.ENVIRONMENT
     assert message in result.json["error"]["message"]
 
 
 def test_it_goes_away_while_it_is_switched(loaded: Fake, bulkmm: Command) -> None:
-    def unload(root: Root, name: str, _text: str) -> None:
+    def unload(root: SystemFiles, name: str, _text: str) -> None:
         root.at(name).unlink()
         raise FileNotFoundError(errno.ENOENT, "no such file")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Root, "write", unload)
+        patch.setattr(SystemFiles, "write", unload)
         result = bulkmm("off", "clear")
     assert result.code == Exit.ENVIRONMENT
     assert "was the module unloaded?" in result.err
@@ -120,15 +120,15 @@ def test_what_was_changed_before_a_refusal_is_said(
 ) -> None:
     """A file that is a full device stands for one that the kernel refuses."""
     pairs = ("clear.latency_us=5", "clear.min_pages=9")
-    real = Root.write
+    real = SystemFiles.write
 
-    def write(root: Root, name: str, text: str) -> None:
+    def write(root: SystemFiles, name: str, text: str) -> None:
         if name == f"{HOME}/clear/min_pages":
             raise OSError(errno.ERANGE, "out of range")
         real(root, name, text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Root, "write", write)
+        patch.setattr(SystemFiles, "write", write)
         result = bulkmm("tune", *pairs)
     assert result.code == Exit.ENVIRONMENT
     assert result.err.endswith("; clear.latency_us is changed")
@@ -137,5 +137,5 @@ def test_what_was_changed_before_a_refusal_is_said(
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        Root(tmp_path).write("mode", "on")
+        SystemFiles(tmp_path).write("mode", "on")
     assert list(tmp_path.iterdir()) == []
