@@ -13,6 +13,7 @@
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make deb	Debian packages of all of it, into build/debs
 #	make wheel	Python package of the command, into build/wheel
+#	make wheel-lib	that of the library, with the library in it
 #	make install-man	man pages and completion of the command, below PREFIX
 
 include module/compat/kernels.mk
@@ -22,7 +23,7 @@ PREFIX ?= /usr/local
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test test-all check figures lab lab-debug newest kernels module install install-lib install-man deb wheel clean
+.PHONY: build demo test test-all check figures lab lab-debug newest kernels module install install-lib install-man deb wheel wheel-lib clean
 
 build:
 	@scripts/setup
@@ -130,6 +131,12 @@ wheel: build
 	@.venv/bin/pip wheel -q --disable-pip-version-check --no-deps \
 		--wheel-dir $(WHEELS) .
 	@ls $(WHEELS)/*.whl
+
+wheel-lib: export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
+wheel-lib: export PIP_BUILD_CONSTRAINT = $(CURDIR)/constraints.txt
+wheel-lib: build
+	@.venv/bin/python scripts/librarywheel.py --out $(WHEELS)
+	@ls $(WHEELS)/libbulkmm-*.whl
 
 # The lab's caches (root, kernels) stay: "bulkmm lab clean" removes them.
 clean:
