@@ -78,15 +78,16 @@ def _check(args: argparse.Namespace) -> None:
 def _fill(file: Target, args: argparse.Namespace) -> list[str]:
     """Fill it; return what to print."""
     with file.map_shared() as mapping, bar.shown(file.name, BYTES) as show:
-        report, slow = library.populate(
-            mapping,
-            lambda so_far: show(so_far, file.size),
-            threads=args.threads,
-            node=args.node,
-        )
-    if report.error:
-        raise BulkmmError(f"{file.name}: {slow}")
-    nbytes, ns, threads = report.done, report.ns, report.threads
+        try:
+            report = library.populate_mapping(
+                mapping,
+                lambda so_far: show(so_far, file.size),
+                threads=args.threads,
+                node=args.node,
+            )
+        except BulkmmError as error:
+            raise BulkmmError(f"{file.name}: {error}") from error
+    nbytes, ns, threads, slow = report.nbytes, report.ns, report.threads, report.text
     record = {
         "file": file.name,
         "bytes": nbytes,

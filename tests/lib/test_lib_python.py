@@ -225,7 +225,7 @@ def test_a_missing_library_is_an_error_that_says_so(
 ) -> None:
     libbulkmm._library.load_library.cache_clear()
     monkeypatch.setenv("BULKMM_LIBRARY", "/nowhere.so")
-    with pytest.raises(ImportError, match="BULKMM_LIBRARY names it"):
+    with pytest.raises(ImportError, match="BULKMM_LIBRARY names none"):
         libbulkmm.version()
     monkeypatch.undo()
     libbulkmm._library.load_library.cache_clear()

@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from libbulkmm import _library
-from libbulkmm._buffers import locate_buffer
+from . import _library
+from ._buffers import locate_buffer
 
 __all__ = [
     "Error",
@@ -30,6 +30,7 @@ __all__ = [
     "fill",
     "populate",
     "populate_ranges",
+    "set_library",
     "version",
 ]
 
@@ -84,15 +85,22 @@ class Report:
     """What was done: bytes, and up to which address all of it.
 
     threads: the most that worked at once; touched: page by page, as the kernel is older
-    than 5.14 or forbids MADV_POPULATE_WRITE.
+    than 5.14 or forbids MADV_POPULATE_WRITE; text: the library's sentence, which piece
+    was slow and why, or empty.
     """
 
     nbytes: int
     reached: int
-    seconds: float
+    ns: int
     threads: int
     touched: bool
-    slow: Slow | None = None
+    slow: Slow | None
+    text: str
+
+    @property
+    def seconds(self) -> float:
+        """Return the time it took."""
+        return self.ns / 1e9
 
 
 class Error(OSError):
@@ -182,6 +190,8 @@ class _Call:
 
     def _make_report(self) -> Report:
         c = self.report
+        text = ctypes.create_string_buffer(TEXT)
+        _library.load_library().bmm_report_text(ctypes.byref(c), text, TEXT)
         slow = None
         if c.slow_len:
             slow = Slow(
@@ -192,7 +202,13 @@ class _Call:
                 _cause_name(c.slow_cause),
             )
         return Report(
-            c.done, c.reached or 0, c.ns / 1e9, c.threads, bool(c.touched), slow
+            nbytes=c.done,
+            reached=c.reached or 0,
+            ns=c.ns,
+            threads=c.threads,
+            touched=bool(c.touched),
+            slow=slow,
+            text=text.value.decode(),
         )
 
     def finish(self, error: int) -> Report:
@@ -202,13 +218,10 @@ class _Call:
         report = self._make_report()
         if not error:
             return report
-        text = ctypes.create_string_buffer(TEXT)
-        library = _library.load_library()
-        library.bmm_report_text(ctypes.byref(self.report), text, TEXT)
         failed = (self.report.failed or 0, self.report.failed_len)
         raise Error(
             -error,
-            text.value.decode() or os.strerror(-error),
+            report.text or os.strerror(-error),
             _cause_name(self.report.cause),
             failed if failed[1] else None,
             report,
@@ -371,6 +384,14 @@ def fill(buffer: Memory, pattern: bytes) -> None:
     with locate_buffer(buffer) as (address, nbytes):
         library.bmm_fill(address, pattern, len(pattern), nbytes)
         library.bmm_drain()
+
+
+def set_library(path: str) -> None:
+    """Load this file, and not the system's, where the package has no library.
+
+    Before the first call of another function; BULKMM_LIBRARY takes precedence.
+    """
+    _library.fallback = path
 
 
 def version() -> str:

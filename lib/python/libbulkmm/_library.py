@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 SONAME = "libbulkmm.so.0"
+fallback = SONAME  # where the package has no library
 ON_NODE, READ, IN_ORDER = 1, 2, 4
 
 Progress = ctypes.CFUNCTYPE(
@@ -90,7 +91,7 @@ def library_path() -> str:
     """Return what is loaded: BULKMM_LIBRARY, the wheel's own, or the system's."""
     bundled = Path(__file__).parent / SONAME
     return os.environ.get("BULKMM_LIBRARY") or (
-        str(bundled) if bundled.exists() else SONAME
+        str(bundled) if bundled.exists() else fallback
     )
 
 
@@ -106,10 +107,10 @@ def load_library() -> ctypes.CDLL:
             function.restype = RESULTS.get(name, ctypes.c_int)
     except (OSError, AttributeError) as error:
         hint = (
-            "BULKMM_LIBRARY names it"
+            "BULKMM_LIBRARY names none"
             if "BULKMM_LIBRARY" in os.environ
-            else "install libbulkmm0, or a wheel for this platform"
+            else "make build, libbulkmm0, or a wheel for this platform"
         )
-        message = f"libbulkmm cannot be used ({hint}): {error}"
+        message = f"libbulkmm was not found ({hint}): {error}"
         raise ImportError(message) from error
     return library
