@@ -10,7 +10,7 @@ from bench import amount, judge, program
 from bench.subjects import Request
 from bulkmm.results import host, stats
 from bulkmm.results.model import Check, Document, Key, Result
-from bulkmm.shell.errors import BulkmmError, unknown
+from bulkmm.shell.errors import BulkmmError, unknown_word
 
 Event = dict[str, Any]
 Observer = Callable[[Event], None]
@@ -87,7 +87,7 @@ def check(request: Request) -> None:
     if (wanted := request.backend) is not None:
         names = program.backends(request.subject.name)
         if wanted not in names:
-            raise unknown("backend", wanted, names)
+            raise unknown_word("backend", wanted, names)
     amount.check_memory(request.memory)
 
 

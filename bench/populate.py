@@ -29,7 +29,7 @@ from bulkmm.pool import grow
 from bulkmm.results.model import AGAIN, LIMIT, OURS, Document
 from bulkmm.shell import ending
 from bulkmm.shell.errors import BulkmmError, UsageError
-from bulkmm.shell.size import GIB, MIB, PAGE, named
+from bulkmm.shell.size import GIB, MIB, PAGE, name_size
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, RESIDENT = "madvise", "resident-madvise"
@@ -99,7 +99,7 @@ def run(job: Job, observer: Observer | None = None) -> Document:
     for kind in job.kinds:
         if kind == "hugetlb" and (pages := missing(job.size)):
             skipped[kind] = (
-                f"hugetlb: {pages} more free pages of {named(HUGE)} needed: "
+                f"hugetlb: {pages} more free pages of {name_size(HUGE)} needed: "
                 "--reserve, or bulkmm pool grow"
             )
         else:
@@ -120,7 +120,7 @@ def check(job: Job) -> None:
     """Reject what cannot be measured."""
     least = HUGE if {"thp", "hugetlb"} & set(job.kinds) else PAGE
     if job.size % least or job.size < least:
-        raise UsageError(f"{job.size} bytes: give whole pages of {named(least)}")
+        raise UsageError(f"{job.size} bytes: give whole pages of {name_size(least)}")
 
 
 def missing(size: int) -> int:
@@ -134,7 +134,7 @@ def reserved(size: int) -> AbstractContextManager[None]:
         return nullcontext()
     if os.geteuid():
         raise BulkmmError("--reserve needs root")
-    return grow.lent(POOL, pages)
+    return grow.borrow_pages(POOL, pages)
 
 
 def _process(
@@ -144,7 +144,7 @@ def _process(
     chance = random.Random(f"{kinds} {number}")  # noqa: S311 - to vary
     yield {"event": "start", "bytes": job.size}
     for kind in kinds:
-        scenario = f"populate-{named(job.size).lower()}-{kind}"
+        scenario = f"populate-{name_size(job.size).lower()}-{kind}"
         ways = arms(kind, job)
         chance.shuffle(ways)
         if not number:  # the host's first use of the memory

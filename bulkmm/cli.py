@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from bulkmm.shell import checkout, options, streams
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 
 # Modules and their commands, in the order of --help. Only the current command's
 # module is imported: "status" must not wait for the lab. Those of a checkout's rooms
@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             spoken = action.option_strings or [str(action.metavar or action.dest)]
             kind = "command" if action.dest == "command" else spoken[-1]
-            self.error(str(unknown(kind, str(value), map(str, action.choices))))
+            self.error(str(unknown_word(kind, str(value), map(str, action.choices))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
         """Reject an unknown option here, where the known ones are."""
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         flags = [word for one in self._actions for word in one.option_strings]
         for word in rest:
             if len(word) > 1 and word.startswith("-"):
-                self.error(str(unknown("option", word.partition("=")[0], flags)))
+                self.error(str(unknown_word("option", word.partition("=")[0], flags)))
             apart = {*flags} & {*args[: args.index(word)]} and not self._subparsers
             if apart and not word.startswith("-"):
                 self.error(f"unexpected {word}: give options before or after all words")
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
-def parser(
+def build_parser(
     command: str | None = None, *, rooms: bool = True
 ) -> argparse.ArgumentParser:
     """Return the parser of the whole command, or of a single subcommand.
@@ -90,13 +90,13 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; every error is one line and a documented exit code."""
     words = sys.argv[1:] if argv is None else argv
     _heed_signals()
-    streams.replace()
+    streams.replace_streams()
     args = argparse.Namespace(argv=words)  # and what was parsed so far
     try:
-        code = _run(words, args)
+        code = _run_command(words, args)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the last resort
-        return _report(error, words, args)
+        return _report_error(error, words, args)
     return code
 
 
@@ -112,9 +112,9 @@ def _heed_signals() -> None:
             signal.signal(number, signal.default_int_handler)
 
 
-def _run(words: list[str], args: argparse.Namespace) -> int:
+def _run_command(words: list[str], args: argparse.Namespace) -> int:
     if not words:
-        parser().print_help()
+        build_parser().print_help()
         return Exit.OK
     if words[0] == "--version":
         from importlib import metadata  # takes longer than most commands
@@ -124,15 +124,17 @@ def _run(words: list[str], args: argparse.Namespace) -> int:
     command = next((word for word in words if not word.startswith("-")), None)
     if command in checkout.ROOMS:
         checkout.need_rooms(str(command))
-    parser(command).parse_args(words, args)
+    build_parser(command).parse_args(words, args)
     module, _, name = args.run.partition(":")
     code: int = getattr(import_module(module), name)(args)
     return code
 
 
-def _report(error: BaseException, words: list[str], args: argparse.Namespace) -> int:
+def _report_error(
+    error: BaseException, words: list[str], args: argparse.Namespace
+) -> int:
     """Print the error in one line, as JSON too if requested."""
-    message, code = _explain(error)
+    message, code = _explain_error(error)
     if not message:  # --help and --version end like this
         return code
     own_words = words[: words.index("--")] if "--" in words else words
@@ -146,13 +148,15 @@ def _report(error: BaseException, words: list[str], args: argparse.Namespace) ->
     return code
 
 
-def _explain(error: BaseException) -> tuple[str, int]:
+def _explain_error(error: BaseException) -> tuple[str, int]:
     """Return an error's message and exit code."""
     if isinstance(error, ModuleNotFoundError):
         from bulkmm import libraries
 
         if libraries.is_optional(name := str(error.name)):
-            error = BulkmmError(f"{name} is not installed: {libraries.remedy(name)}")
+            error = BulkmmError(
+                f"{name} is not installed: {libraries.explain_remedy(name)}"
+            )
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else Exit.OK
     if isinstance(error, BulkmmError):

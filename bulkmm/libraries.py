@@ -23,17 +23,17 @@ def is_optional(name: str) -> bool:
     return any(name in group for group in GROUPS)
 
 
-def remedy(name: str) -> str:
+def explain_remedy(name: str) -> str:
     """Return how to install a library, and those that are used with it."""
     (group,) = (group for group in GROUPS if name in group)
-    if _managed():
+    if _is_managed():
         remedy = f"apt install {' '.join(f'python3-{one}' for one in group)}"
         return f"{remedy} ({OLDER})" if group == RESULTS else remedy
     needed = [f"{one}>={LEAST[one]}" if one in LEAST else one for one in group]
     return shlex.join([sys.executable, "-m", "pip", "install", *needed])
 
 
-def _managed() -> bool:
+def _is_managed() -> bool:
     """Return whether packages of the system are the only way."""
     in_venv = sys.prefix != sys.base_prefix
     mark = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"

@@ -67,7 +67,7 @@ TABLES = {
 
 def device_size(text: str) -> int:
     """Return the bytes of a size such as 100G; reject impossible device sizes."""
-    nbytes = size.parse(text, LARGEST)
+    nbytes = size.parse_size(text, LARGEST)
     if nbytes % REGION_ALIGN:
         raise UsageError(f"size {text} is no multiple of 16M")
     return nbytes
@@ -85,7 +85,7 @@ def _take(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [
         one
         for title, table in TABLES.items()
-        for one in options.take(parser.add_argument_group(title), table, reads)
+        for one in options.add_arguments(parser.add_argument_group(title), table, reads)
     ]
 
 

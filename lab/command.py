@@ -102,11 +102,11 @@ def add_parser(sub: options.Subparsers) -> None:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run, which lines of the matrix accept too."""
-    options.take(parser, RUN)
+    options.add_arguments(parser, RUN)
     _add_options(parser)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    options.take(parser.add_argument_group("machine"), MACHINE)
+    options.add_arguments(parser.add_argument_group("machine"), MACHINE)
     choices.add_options(parser)
     parser.set_defaults(module_defines=[], kernel="", cpu="", append="")

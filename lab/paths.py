@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 
@@ -152,7 +152,7 @@ def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
     Whatever else begins with the prefix there is such a directory.
     """
     home = home or Path(tempfile.gettempdir())
-    with undisturbed() as interruptible:
+    with hold_signals() as interruptible:
         for leftover in home.glob(f"{prefix}*"):
             _remove_left(leftover)
         new = Path(tempfile.mkdtemp(prefix=NEW, dir=home))

@@ -17,7 +17,7 @@ from typing import Any
 import roff
 import shtab
 from argparse_manpage.manpage import Manpage
-from roff import code
+from roff import format_code
 
 from bulkmm import cli
 from lab.scenario import SCENARIOS
@@ -51,13 +51,13 @@ complete -o bashdefault -F _bulkmm bulkmm
 """
 
 
-def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def list_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield all actions of a parser and its subparsers."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():
-                yield from actions(subparser)
+                yield from list_actions(subparser)
 
 
 def looked_up(metavar: str) -> dict[str, Any]:
@@ -78,10 +78,10 @@ def looked_up(metavar: str) -> dict[str, Any]:
     }
 
 
-def completion(shell: str, *, rooms: bool) -> str:
+def make_completion(shell: str, *, rooms: bool) -> str:
     """Return the completion of a shell."""
-    parser = cli.parser(rooms=rooms)
-    for action in actions(parser):
+    parser = cli.build_parser(rooms=rooms)
+    for action in list_actions(parser):
         metavar = str(action.metavar)
         if metavar in LOOK_UP:
             action.complete = looked_up(metavar)  # type: ignore[attr-defined]
@@ -96,7 +96,7 @@ def completion(shell: str, *, rooms: bool) -> str:
     return f"{first}\n# {LICENCE}\n{rest}{NO_SPACE if shell == 'bash' else ''}"
 
 
-def page(
+def make_page(
     parser: argparse.ArgumentParser,
     number: int,
     about: str,
@@ -116,16 +116,16 @@ def page(
 def command_page(version: str, *, rooms: bool) -> str:
     """Return bulkmm.1."""
     docs = (PROJECT / "docs" / "command.md").read_text("utf-8")
-    parts = roff.sections(docs)
+    parts = roff.split_sections(docs)
     blocks = re.findall(r"^```\n(.*?)^```\n", docs, re.DOTALL | re.MULTILINE)
     extra = {
         "Exit status": parts["Exit codes"],
         "Environment": parts["Environment"],
-        "Examples": "\n.PP\n".join(roff.ascii_only(code(one)) for one in blocks),
+        "Examples": "\n.PP\n".join(roff.ascii_only(format_code(one)) for one in blocks),
         "See also": ".BR bulkmm (3),\n.BR bulkmm (4)",
     }
-    parser = cli.parser(rooms=rooms)
-    return page(parser, 1, parser.description or "", version, extra)
+    parser = cli.build_parser(rooms=rooms)
+    return make_page(parser, 1, parser.description or "", version, extra)
 
 
 def module_page(version: str) -> str:
@@ -133,20 +133,23 @@ def module_page(version: str) -> str:
     match = DESCRIPTION.search((PROJECT / "module" / "main.c").read_text("utf-8"))
     if not match:
         raise ValueError("the module's source has no description")
-    parts = roff.sections((PROJECT / "docs" / "abi.md").read_text("utf-8"))
+    parts = roff.split_sections((PROJECT / "docs" / "abi.md").read_text("utf-8"))
     extra = {"Description": parts.pop(""), **parts}
-    extra["Synopsis"] = code("modprobe bulkmm [PARAMETER=VALUE]...")
+    extra["Synopsis"] = format_code("modprobe bulkmm [PARAMETER=VALUE]...")
     extra["See also"] = ".BR bulkmm (1),\n.BR bulkmm (3)"
     parser = argparse.ArgumentParser("bulkmm", add_help=False)
-    return page(parser, 4, match[1], version, extra)
+    return make_page(parser, 4, match[1], version, extra)
 
 
-def pages(version: str, *, rooms: bool = True) -> dict[str, str]:
+def make_pages(version: str, *, rooms: bool = True) -> dict[str, str]:
     """Return the files by path; ``rooms``: with the commands of a checkout."""
     return {
         "man/man1/bulkmm.1": command_page(version, rooms=rooms),
         "man/man4/bulkmm.4": module_page(version),
-        **{place: completion(shell, rooms=rooms) for shell, place in PLACES.items()},
+        **{
+            place: make_completion(shell, rooms=rooms)
+            for shell, place in PLACES.items()
+        },
     }
 
 
@@ -158,7 +161,7 @@ def main() -> None:
     parser.add_argument("--installed", action="store_true", help="without bench, lab")
     args = parser.parse_args()
     try:
-        for name, text in pages(args.version, rooms=not args.installed).items():
+        for name, text in make_pages(args.version, rooms=not args.installed).items():
             file = args.out / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

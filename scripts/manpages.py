@@ -208,7 +208,7 @@ def write_pages(pages: dict[str, str], version: str, out: Path) -> None:
         first = name if text else first
         parts = [
             f".SH {title.replace('_', ' ')}\n{part}\n"
-            for title, part in roff.sections(text).items()
+            for title, part in roff.split_sections(text).items()
             if title
         ]
         head = HEAD.format(name=name.upper(), version=version)

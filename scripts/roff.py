@@ -27,7 +27,7 @@ NAMES = str.maketrans(
 )
 
 
-def sections(text: str) -> dict[str, str]:
+def split_sections(text: str) -> dict[str, str]:
     """Return the sections of a page in roff by heading; the first has none."""
     parts: dict[str, list[str]] = {"": []}
     lines = parts[""]
@@ -35,76 +35,78 @@ def sections(text: str) -> dict[str, str]:
         if block["level"] == "##":
             lines = parts[block["heading"].replace("`", "")] = []
         elif block["level"] != "#":
-            lines += _block(block)
+            lines += _format_block(block)
     return {
         name: ascii_only("\n".join(lines).removeprefix(".PP\n"))
         for name, lines in parts.items()
     }
 
 
-def _block(block: re.Match[str]) -> Iterator[str]:
+def _format_block(block: re.Match[str]) -> Iterator[str]:
     if block["heading"]:
-        yield f".SS {inline(block['heading'])}"
+        yield f".SS {format_inline(block['heading'])}"
     elif block["code"]:
-        yield f".PP\n{code(block['code'])}"
+        yield f".PP\n{format_code(block['code'])}"
     elif block["table"]:
-        yield from _table(block["table"])
+        yield from _format_table(block["table"])
     elif block["term"]:
-        yield f".TP\n{_bold(block['term'])}\n{inline(block['item'])}"
+        yield f".TP\n{_bold_text(block['term'])}\n{format_inline(block['item'])}"
     elif block["item"]:
-        yield f".IP * 2\n{inline(block['item'])}"
+        yield f".IP * 2\n{format_inline(block['item'])}"
     else:
-        yield f".PP\n{inline(block['text'])}"
+        yield f".PP\n{format_inline(block['text'])}"
 
 
-def inline(text: str) -> str:
+def format_inline(text: str) -> str:
     """Return a paragraph: code and strong are bold, a link is its text."""
     output, end = "", 0
     for match in INLINE.finditer(text):
-        output += _escape(text[end : match.start()])
+        output += _escape_text(text[end : match.start()])
         end = match.end()
         if match["code"]:
-            output += _bold(match["code"])
+            output += _bold_text(match["code"])
         elif match["strong"]:
-            output += _bold(match["strong"].replace("`", ""))
+            output += _bold_text(match["strong"].replace("`", ""))
         elif match["link"]:
-            output += inline(match["link"])
+            output += format_inline(match["link"])
         else:
-            output += _escape(match["char"])
-    lines = (output + _escape(text[end:])).split("\n")
+            output += _escape_text(match["char"])
+    lines = (output + _escape_text(text[end:])).split("\n")
     # no line may begin like a roff request
     return "\n".join(
         ("\\&" if s[:1] in ".'" else "") + s for s in map(str.strip, lines)
     )
 
 
-def _escape(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Return text that troff prints literally; hyphens as hyphen or minus."""
     return re.sub(r"(?<!\w)-|-(?!\w)", r"\\-", text.translate(NAMES))
 
 
-def _bold(text: str) -> str:
+def _bold_text(text: str) -> str:
     escaped = text.translate(NAMES).replace("-", "\\-")
     whole = "\\%" if text.endswith("()") else ""  # never hyphenated
     return f"\\fB{whole}{escaped}\\fP"
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return lines that are not filled."""
-    lines = [_bold(line.expandtabs(8)) if line else "" for line in text.splitlines()]
+    lines = [
+        _bold_text(line.expandtabs(8)) if line else "" for line in text.splitlines()
+    ]
     return "\n".join([".nf", *lines, ".fi"])
 
 
-def _table(text: str) -> Iterator[str]:
+def _format_table(text: str) -> Iterator[str]:
     """Return a table as a list: the first cell as term, the others as its text."""
     rows = [[s.strip() for s in CELL.split(row)[1:-1]] for row in text.splitlines()]
     for first, *rest in rows[2:]:
         cells = [
-            inline(cell if title in MEANINGS else f"{title}: {cell}")
+            format_inline(cell if title in MEANINGS else f"{title}: {cell}")
             for title, cell in zip(rows[0][1:], rest, strict=True)
             if cell
         ]
-        yield f".TP\n{inline(first) or EMPTY}\n{'; '.join(cells) or EMPTY}"
+        yield f".TP\n{format_inline(first) or EMPTY}\n{'; '.join(cells) or EMPTY}"
 
 
 def ascii_only(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 LONGEST = 1100
 
 
-def completed(
+def run_program(
     words: Iterable[object], *, check: bool = False, timeout: int = LONGEST, **more: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, whatever that is, and keep what it prints."""

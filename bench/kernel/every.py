@@ -134,7 +134,7 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
             row.ok = False
             row.module = f"FAILED: {_line(error)}"
     text = json.dumps(asdict(row), indent=1) + "\n"
-    files.write(to / f"{offer.release}.json", text, "the row")
+    files.write_file(to / f"{offer.release}.json", text, "the row")
     return row
 
 

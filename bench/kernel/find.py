@@ -56,8 +56,8 @@ def _build_module(
     argv = [*child.TIED, "make", "-C", str(headers), f"M={to}/module", "modules"]
     with progress.step(f"building the module for {release}"):
         how = "name one by --module, or none"
-        with child.explained(f"the module does not build for {release} ({how})"):
-            child.run(argv, 300)
+        with child.explain_failure(f"the module does not build for {release} ({how})"):
+            child.run_child(argv, 300)
     return to / "module" / "bulkmm.ko"
 
 

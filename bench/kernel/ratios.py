@@ -9,7 +9,7 @@ from bench.kernel import find, measure
 from bench.kernel import run as native
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from bulkmm.shell.size import named
+from bulkmm.shell.size import name_size
 from bulkmm.worth import gain
 from bulkmm.worth.gain import Known
 
@@ -17,7 +17,7 @@ from bulkmm.worth.gain import Known
 def measure_ratios(release: str) -> Known:
     """Return figures that are measured now, as by "bench kernel --quick"."""
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
-    size = named(measure.SUBJECTS["memmap"].quick.size)
+    size = name_size(measure.SUBJECTS["memmap"].quick.size)
     names = sorted(chain.from_iterable(gain.name_scenarios(size).values()))
     often = 1, FULL_PROCESSES  # fewer processes prove no ratio
     progress = Progress()

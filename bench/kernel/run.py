@@ -46,7 +46,7 @@ def kernel(args: argparse.Namespace) -> int:
             mitigations=args.mitigations,
             rounds=rounds,
             processes=processes,
-            size=size.parse(args.size, "1T") if args.size else None,
+            size=size.parse_size(args.size, "1T") if args.size else None,
             quick=args.quick,
             only=args.scenario or (),
             backends=args.all_rows,

@@ -92,7 +92,7 @@ words:COMMAND...  count while this command runs (default: for a while)
 --json  print the result as JSON, and errors too
 -o, --output FILE  write the result, as JSON, to this file
 
-populate: bulkmm.populate.run:populate
+populate: bulkmm.populate.run:populate_target
     fill memory before its user starts
     example: /dev/shm/guest --size 4G
     Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as help:
@@ -107,12 +107,12 @@ words:FILE...  fill this file; with --memfd run this command, after --
 --threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON
 
-pool: bulkmm.pool.run:show: ACTION
+pool: bulkmm.pool.run:show_pools: ACTION
     show, grow, shrink and zero the pools of huge pages
     Show the pools of huge pages (hugetlb), by size and node. Grow and shrink them, and
     zero what is free.
 {COMMON}
-pool grow: bulkmm.pool.run:grow
+pool grow: bulkmm.pool.run:grow_pool
     add pages to a pool
     example: --page 2M --size 64G
     Add huge pages to a pool, with several processes at once: writing to nr_hugepages
@@ -124,14 +124,14 @@ pool grow: bulkmm.pool.run:grow
     CPU of it
 --compact  compact the memory of the nodes first
 {COMMON}
-pool shrink: bulkmm.pool.run:shrink
+pool shrink: bulkmm.pool.run:shrink_pool
     give free pages of a pool back
     example: --page 2M --size 64G --dry-run
     Give free huge pages of a pool back to the system. Pages that are in use or reserved
     are left: a request for more than is free is refused.
 {WANTED}
 {COMMON}
-pool zero: bulkmm.pool.run:zero
+pool zero: bulkmm.pool.run:zero_pages
     zero free pages ahead of use, for path prezero
     example: --watch
     Zero the free pages of the pools, one by one, so that nobody who takes one has to

@@ -14,7 +14,7 @@ from bulkmm.control.json_output import Record
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
-from bulkmm.shell.errors import Exit, UsageError, unknown
+from bulkmm.shell.errors import Exit, UsageError, unknown_word
 
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
@@ -56,7 +56,7 @@ def print_status(args: argparse.Namespace) -> int:
     else:
         output, code = _render_status(args)
     if args.output:
-        files.write(args.output, output, "the status")
+        files.write_file(args.output, output, "the status")
     else:
         print(output, end="")
     return code
@@ -105,7 +105,7 @@ def read_modes(
     modes = {path.name: path.modes for path in table.paths}
     for name in wanted:
         if name not in modes:
-            raise unknown("path", name, modes)
+            raise unknown_word("path", name, modes)
     return modes
 
 

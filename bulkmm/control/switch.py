@@ -19,7 +19,7 @@ from bulkmm.control.json_output import Record
 from bulkmm.control.module import Module
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+)|[0-9]+")
 LARGEST = (1 << 64) - 1  # the largest number that the kernel parses
@@ -102,7 +102,7 @@ def switch_path(args: argparse.Namespace) -> int:
     if args.persist and not args.dry_run:
         file = root.at(FILE)
         file.parent.mkdir(parents=True, exist_ok=True)
-        files.write(file, conf, "the file of options")
+        files.write_file(file, conf, "the file of options")
     return _print_changes(args, [*changes, *at_load])
 
 
@@ -197,7 +197,7 @@ def _to_value(module: Module, pair: str) -> Change:
     if key not in settings:
         if key.endswith(".mode"):
             raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
-        raise unknown("setting", key, settings)
+        raise unknown_word("setting", key, settings)
     setting = settings[key]
     if setting.choices and value not in setting.choices:
         valid = ", ".join(setting.choices)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.shell.ending import Interruptible, undisturbed
+from bulkmm.shell.ending import Interruptible, hold_signals
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 MOUNT = f"mount -t tracefs tracefs {PLACES[0]}"
@@ -62,7 +62,7 @@ def own_instance(home: SystemFiles, kind: str) -> Iterator[tuple[str, Interrupti
     for name in remove_leftovers(home):
         sys.stderr.write(f"bulkmm: removed what {name} left behind in tracefs\n")
     name = own_name(kind)
-    with undisturbed() as interruptible:
+    with hold_signals() as interruptible:
         try:
             home.at(f"instances/{name}").mkdir()
             yield name, interruptible
@@ -77,7 +77,7 @@ def remove_leftovers(home: SystemFiles) -> list[str]:
     """Remove what runs left that were killed; return their names."""
     if in_container(SystemFiles(Path("/"))):
         return []
-    with undisturbed():
+    with hold_signals():
         texts = home.names("instances") + home.lines(PROBES) + home.lines(SYNTHETIC)
         leftovers = {m[0]: m for m in NAME.finditer("\n".join(texts))}
         removed = []

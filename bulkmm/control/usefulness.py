@@ -11,7 +11,7 @@ from bulkmm.control.format import format_size
 from bulkmm.control.kernel import Kernel
 from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.shell.size import KIB, named
+from bulkmm.shell.size import KIB, name_size
 
 LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
@@ -73,7 +73,7 @@ def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[tuple[str, str]]:
         if count := pool.read(TOTAL):
             yield (
                 "clear",
-                f"a pool of {format_size(count * page)} in {named(page)} pages",
+                f"a pool of {format_size(count * page)} in {name_size(page)} pages",
             )
             yield from (("prezero", why) for why in _not_ready(pool))
     for devices, place in GROWING.items():
@@ -91,7 +91,7 @@ def _not_ready(pool: Pool) -> Iterator[str]:
         on = modules.read_choice(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
         yield (
-            f"at least {count} of {free} free {named(pool.page)} pages are cleared "
+            f"at least {count} of {free} free {name_size(pool.page)} pages are cleared "
             f"when a program takes them: {remedy}bulkmm pool zero"
         )
 

@@ -194,7 +194,7 @@ def watch_paths(args: argparse.Namespace) -> int:
         try:
             for sample in take_samples(root, args, trace):
                 print(render_sample(sample, args), flush=True)
-                if streams.unread():
+                if streams.is_unread():
                     break
         except KeyboardInterrupt:
             if args.count is not None:  # fewer samples than requested

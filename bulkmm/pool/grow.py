@@ -14,7 +14,7 @@ from bulkmm.control.pools import NodeChange, Pool, cpus_of, read_meminfo
 from bulkmm.pool.reserve import Reserved, Share
 from bulkmm.pool.spread import even_shares, to_grow
 from bulkmm.shell import files
-from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError, InterruptedWorkError
 from bulkmm.shell.size import MIB
 
@@ -24,7 +24,7 @@ Progress = Callable[[int], None]  # pages so far
 
 
 @contextmanager
-def alone(pool: Pool) -> Iterator[Path]:
+def exclude_others(pool: Pool) -> Iterator[Path]:
     """Keep other runs out, and restore what a run that was killed had raised.
 
     Yield the file in which this run notes what it raises.
@@ -44,12 +44,12 @@ def alone(pool: Pool) -> Iterator[Path]:
             raise BulkmmError("another bulkmm pool is changing a pool") from error
         # no reason to fail: a note that says nothing, or what the kernel had refused
         with suppress(OSError, AttributeError, TypeError, ValueError):
-            _restore(pool, **json.loads(note.read_text()))
+            _restore_pool(pool, **json.loads(note.read_text()))
         note.unlink(missing_ok=True)
         yield note
 
 
-def _restore(
+def _restore_pool(
     pool: Pool,
     page: int = 0,
     nr_overcommit_hugepages: tuple[int, int] | None = None,
@@ -73,22 +73,24 @@ def _restore(
 
 
 @contextmanager
-def _noted(note: Path, pool: Pool, **raised: Any) -> Iterator[None]:  # noqa: ANN401
+def _keep_note(note: Path, pool: Pool, **raised: Any) -> Iterator[None]:  # noqa: ANN401
     """Restore what the block raises; the next run does if this one is killed."""
     earlier = files.read_json(note)
-    files.write(note, json.dumps(earlier | raised | {"page": pool.page}), "the note")
+    files.write_file(
+        note, json.dumps(earlier | raised | {"page": pool.page}), "the note"
+    )
     try:
         yield
     finally:
         with suppress(OSError):
-            _restore(pool, **raised)
+            _restore_pool(pool, **raised)
         if earlier:
-            files.write(note, json.dumps(earlier), "the note")
+            files.write_file(note, json.dumps(earlier), "the note")
         else:
             note.unlink(missing_ok=True)
 
 
-def grow(
+def grow_pool(
     pool: Pool,
     wanted: Mapping[Pool, int],
     jobs: int,
@@ -106,12 +108,12 @@ def grow(
     added: dict[int, tuple[int, int]] = {}  # as what is lent is noted
     surplus = pool.read("surplus_hugepages")
     reserved, new_pages = Reserved(pool.page), 0  # pages more than were free
-    with undisturbed() as interruptible:
+    with hold_signals() as interruptible:
         try:
-            with _overcommitted(pool, wanted, note) as spare, reserved, interruptible():
+            with _allow_surplus(pool, wanted, note) as spare, reserved, interruptible():
                 if spare is not None:
                     first = [Share(spare)] if spare else []
-                    for shares in (first, _shares(wanted, jobs)):
+                    for shares in (first, _divide_evenly(wanted, jobs)):
                         for pages in reserved.take(shares):
                             new_pages = max(pages - spare, 0)
                             progress(new_pages)
@@ -130,14 +132,16 @@ def grow(
         except BaseException as error:
             for node, change in added.items():
                 with suppress(OSError):  # its memory may have gone
-                    _restore(pool, lent={node: change})
+                    _restore_pool(pool, lent={node: change})
             if isinstance(error, KeyboardInterrupt):
                 text = f"interrupted with {new_pages} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{text}: the pool is as it was") from error
             raise
     gains = {part: part.count_persistent() - before[part] for part in wanted}
     return [
-        NodeChange(part.node, pages, gains[part], _why(part, pages - gains[part]))
+        NodeChange(
+            part.node, pages, gains[part], _explain_shortage(part, pages - gains[part])
+        )
         for part, pages in wanted.items()
     ]
 
@@ -164,20 +168,20 @@ def _make_up(
 
 
 @contextmanager
-def lent(pool: Pool, pages: int) -> Iterator[None]:
+def borrow_pages(pool: Pool, pages: int) -> Iterator[None]:
     """Have so many pages more, or as many as are to be had, while the block runs."""
     wanted = to_grow(pool, pages)
-    with undisturbed() as interruptible, alone(pool) as note:
+    with hold_signals() as interruptible, exclude_others(pool) as note:
         before = {part.node: (part.count_persistent(), n) for part, n in wanted.items()}
-        with _noted(note, pool, lent=before):
+        with _keep_note(note, pool, lent=before):
             # the note has what each node is to give back
-            grow(pool, wanted, 0, note, lambda _: None, make_up=False)
+            grow_pool(pool, wanted, 0, note, lambda _: None, make_up=False)
             with interruptible():
                 yield
 
 
 @contextmanager
-def _overcommitted(
+def _allow_surplus(
     pool: Pool, wanted: Mapping[Pool, int], note: Path
 ) -> Iterator[int | None]:
     """Allow as many surplus pages as are wanted; yield how many are free now.
@@ -192,13 +196,13 @@ def _overcommitted(
     if usual >= most:
         yield spare
         return
-    with _noted(note, pool, nr_overcommit_hugepages=(usual, most)):
+    with _keep_note(note, pool, nr_overcommit_hugepages=(usual, most)):
         with suppress(OSError):
             pool.write(OVERCOMMIT, most)
         yield spare if pool.read(OVERCOMMIT) >= most else None
 
 
-def _shares(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
+def _divide_evenly(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
     """Yield even shares for each node's processes, on its CPUs if it has any."""
     affinity = os.sched_getaffinity(0)
     for part, pages in wanted.items():
@@ -208,7 +212,7 @@ def _shares(wanted: Mapping[Pool, int], jobs: int) -> Iterator[Share]:
             yield Share(pages // count + (index < pages % count), part.node, node_cpus)
 
 
-def _why(part: Pool, missing: int) -> str:
+def _explain_shortage(part: Pool, missing: int) -> str:
     """Return why a node gave fewer pages than were wanted."""
     if missing <= 0:
         return ""

@@ -33,7 +33,7 @@ from bulkmm.shell.ending import (
     LIBC,
     OOM_SCORE,
     end_with_parent,
-    undisturbed,
+    hold_signals,
 )
 from bulkmm.shell.size import KIB
 
@@ -79,10 +79,10 @@ class Reserved:
 
     def _start(self, share: Share, report_fd: int) -> None:
         parent = os.getpid()
-        with undisturbed():  # in the process, to its end: the parent decides
+        with hold_signals():  # in the process, to its end: the parent decides
             if not (kid := os.fork()):
                 try:
-                    _hold(share, self.page, report_fd, parent)
+                    _hold_share(share, self.page, report_fd, parent)
                 finally:
                     os._exit(1)
             self.kids.append(kid)
@@ -94,7 +94,7 @@ class Reserved:
             os.waitpid(kid, 0)
 
 
-def _hold(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
+def _hold_share(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
     """In a process of its own: reserve a share, report each portion, wait."""
     end_with_parent()
     if os.getppid() != parent:
@@ -109,7 +109,7 @@ def _hold(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
     while remaining:
         count = min(step, remaining)
         try:
-            with _bound(share.node, count * page):
+            with _bind_mapping(share.node, count * page):
                 mappings.append(mmap.mmap(-1, count * page, flags=how))
         except OSError:
             if count == 1:
@@ -124,7 +124,7 @@ def _hold(share: Share, page: int, report_fd: int, parent: int) -> NoReturn:
 
 
 @contextmanager
-def _bound(node: int | None, size: int) -> Iterator[None]:
+def _bind_mapping(node: int | None, size: int) -> Iterator[None]:
     """Take memory of this node alone, if it has as much and a margin."""
     if node is None:
         yield

@@ -24,7 +24,7 @@ from bulkmm.pool import grow as growing
 from bulkmm.pool import spread
 from bulkmm.pool import zero as zeroing
 from bulkmm.shell import bar, size
-from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError, Exit, InterruptedWorkError, UsageError
 
 LARGEST = "1024T"
@@ -67,7 +67,7 @@ class PoolZeroed(Record):
     nodes: list[NodeZeroed]
 
 
-def show(args: argparse.Namespace) -> int:
+def show_pools(args: argparse.Namespace) -> int:
     """Print all pools."""
     root = SystemFiles.from_argument(args.root)
     pools = [Pool(root, page).make_record() for page in list_page_sizes(root)]
@@ -76,11 +76,11 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         print(Pools(pools=pools).to_json())
     else:
-        _table(pools)
+        _pool_table(pools)
     return Exit.OK
 
 
-def _table(pools: list[PoolRecord]) -> None:
+def _pool_table(pools: list[PoolRecord]) -> None:
     from bulkmm.results.sheet import Sheet
 
     numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed ≤")
@@ -88,7 +88,9 @@ def _table(pools: list[PoolRecord]) -> None:
     for pool in pools:
         whole = (pool.pages, pool.free, pool.reserved, pool.surplus, pool.overcommit)
         zeroed = sum(part.zeroed for part in pool.nodes)
-        rows.append((size.named(pool.page_bytes), "all", *map(str, (*whole, zeroed))))
+        rows.append(
+            (size.name_size(pool.page_bytes), "all", *map(str, (*whole, zeroed)))
+        )
         for part in pool.nodes:
             counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
             node, pages, free, surplus, zero = map(str, counts)
@@ -96,9 +98,9 @@ def _table(pools: list[PoolRecord]) -> None:
     Sheet(("page", "node", *numbers), rows, numbers).print()
 
 
-def grow(args: argparse.Namespace) -> int:
+def grow_pool(args: argparse.Namespace) -> int:
     """Add pages to a pool."""
-    pool, pages = _wanted(args)
+    pool, pages = _parse_request(args)
     wanted = spread.to_grow(pool, pages, args.node)
     if sum(wanted.values()) < pages:
         total = sum(wanted.values()) * pool.page
@@ -111,17 +113,17 @@ def grow(args: argparse.Namespace) -> int:
         for part in wanted if args.compact else ():
             compact_node(pool.root, part.node)
         total = sum(wanted.values())
-        with bar.shown(f"pages of {size.named(pool.page)}") as show:
-            return growing.grow(
+        with bar.show_bar(f"pages of {size.name_size(pool.page)}") as show:
+            return growing.grow_pool(
                 pool, wanted, args.jobs, note, lambda pages: show(pages, total)
             )
 
-    return _change(args, pool, wanted, grown)
+    return _change_pool(args, pool, wanted, grown)
 
 
-def shrink(args: argparse.Namespace) -> int:
+def shrink_pool(args: argparse.Namespace) -> int:
     """Give free pages of a pool back."""
-    pool, pages = _wanted(args)
+    pool, pages = _parse_request(args)
     wanted = spread.to_shrink(pool, pages, args.node)
     _need_free(wanted, pool, pages, args.size)
 
@@ -129,7 +131,7 @@ def shrink(args: argparse.Namespace) -> int:
         # what a killed run had lent has gone
         _need_free(wanted, pool, pages, args.size)
         before = {part: part.count_persistent() for part in wanted}
-        with undisturbed():
+        with hold_signals():
             for part, count in wanted.items():
                 part.set_persistent(before[part] - count)
         changes = []
@@ -139,7 +141,9 @@ def shrink(args: argparse.Namespace) -> int:
             changes.append(NodeChange(part.node, -count, -reduction, why))
         return changes
 
-    return _change(args, pool, {part: -pages for part, pages in wanted.items()}, shrunk)
+    return _change_pool(
+        args, pool, {part: -pages for part, pages in wanted.items()}, shrunk
+    )
 
 
 def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) -> None:
@@ -147,7 +151,7 @@ def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) 
     if pages > spare:
         raise BulkmmError(
             f"--size {size_text} is {pages} pages of "
-            f"{size.named(pool.page)}: {spare} are neither used nor reserved"
+            f"{size.name_size(pool.page)}: {spare} are neither used nor reserved"
         )
     for part, count in wanted.items():
         if count > part.count_free():
@@ -156,7 +160,7 @@ def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) 
             )
 
 
-def _change(
+def _change_pool(
     args: argparse.Namespace,
     pool: Pool,
     wanted: dict[Pool, int],
@@ -167,9 +171,12 @@ def _change(
     if args.dry_run:
         changes = [NodeChange(part.node, pages, 0) for part, pages in wanted.items()]
     else:
-        with growing.alone(pool) as note:
+        with growing.exclude_others(pool) as note:
             changes = change(note)
-    lines = [_line(node_change, pool.page, dry=args.dry_run) for node_change in changes]
+    lines = [
+        _describe_change(node_change, pool.page, dry=args.dry_run)
+        for node_change in changes
+    ]
     PoolChange(
         dry_run=args.dry_run,
         seconds=time.monotonic() - began,
@@ -182,27 +189,27 @@ def _change(
     return Exit.OK if whole or args.dry_run else Exit.VERDICT
 
 
-def _line(change: NodeChange, page: int, *, dry: bool) -> str:
-    unit = f"pages of {size.named(page)}"
+def _describe_change(change: NodeChange, page: int, *, dry: bool) -> str:
+    unit = f"pages of {size.name_size(page)}"
     if dry:
         return f"node {change.node}: would change by {change.wanted:+} {unit}"
     less = f", {change.wanted:+} were asked for: {change.why}" if change.why else ""
     return f"node {change.node}: {change.done:+} {unit}{less}"
 
 
-def zero(args: argparse.Namespace) -> int:
+def zero_pages(args: argparse.Namespace) -> int:
     """Zero free pages ahead of use."""
     root = SystemFiles.from_argument(args.root)
-    pages = [_page(root, args.page)] if args.page else list_page_sizes(root)
+    pages = [_parse_page(root, args.page)] if args.page else list_page_sizes(root)
     if args.node is not None:
         _check_node(root, args.node)
-    margin = _margin(args.margin)
+    margin = _parse_margin(args.margin)
     zeroing.need_prezero(root)
     parts = [part for page in pages for part in Pool(root, page).list_parts(args.node)]
     work = zeroing.Zeroer(parts, margin, args.watch)
     before, began = zeroing.count_zeroed(root), time.monotonic()
     try:
-        with bar.shown("free pages that are zero") as show:
+        with bar.show_bar("free pages that are zero") as show:
             work.run(args.threads, show)
     except KeyboardInterrupt as error:
         zeroed_pages = zeroing.count_zeroed(root) - before
@@ -221,15 +228,15 @@ def zero(args: argparse.Namespace) -> int:
     seconds = time.monotonic() - began
     zeroed_pages = zeroing.count_zeroed(root) - before
     lines = [f"{zeroed_pages} pages zeroed in {seconds:.1f} s"]
-    lines += [_state(root, node, margin) for node in nodes if node.free]
+    lines += [_read_state(root, node, margin) for node in nodes if node.free]
     record = PoolZeroed(seconds=seconds, zeroed_pages=zeroed_pages, nodes=nodes)
     record.print_output(lines, as_json=args.json)
     incomplete = any(node.free and not node.tried_all for node in nodes)
     return Exit.VERDICT if incomplete else Exit.OK
 
 
-def _state(root: SystemFiles, node: NodeZeroed, margin: float) -> str:
-    pages = f"{node.free} free pages of {size.named(node.page_bytes)}"
+def _read_state(root: SystemFiles, node: NodeZeroed, margin: float) -> str:
+    pages = f"{node.free} free pages of {size.name_size(node.page_bytes)}"
     if node.tried_all:
         tried = f"all {pages} were tried"
         return f"node {node.node}: {tried}; those that can be used are zero"
@@ -251,7 +258,7 @@ def _why_left(root: SystemFiles, node: NodeZeroed, margin: float) -> str:
     return "others need them, or they are broken or going offline"
 
 
-def _margin(text: str) -> float:
+def _parse_margin(text: str) -> float:
     """Return a share given as in 10%."""
     number = text.removesuffix("%")
     if not number.isdecimal() or int(number) > MAX_PERCENT:
@@ -259,12 +266,12 @@ def _margin(text: str) -> float:
     return int(number) / MAX_PERCENT
 
 
-def _page(root: SystemFiles, text: str) -> int:
+def _parse_page(root: SystemFiles, text: str) -> int:
     """Return a page size that there are pools of."""
     page = size.parse_bytes(text, LARGEST)
     page_sizes = list_page_sizes(root)
     if page not in page_sizes:
-        names = ", ".join(map(size.named, page_sizes)) or "none"
+        names = ", ".join(map(size.name_size, page_sizes)) or "none"
         raise UsageError(f"--page {text}: the kernel has pools of {names}")
     return page
 
@@ -275,13 +282,13 @@ def _check_node(root: SystemFiles, node: int) -> None:
         raise UsageError(f"--node {node}: there are nodes {numbers}")
 
 
-def _wanted(args: argparse.Namespace) -> tuple[Pool, int]:
+def _parse_request(args: argparse.Namespace) -> tuple[Pool, int]:
     """Return the pool and the pages; raise if that cannot be."""
     root = SystemFiles.from_argument(args.root)
-    pool = Pool(root, _page(root, args.page))
+    pool = Pool(root, _parse_page(root, args.page))
     wanted = size.parse_bytes(args.size, LARGEST)
     if not wanted or wanted % pool.page:
-        unit = size.named(pool.page)
+        unit = size.name_size(pool.page)
         raise UsageError(f"--size {args.size} is not a multiple of {unit}")
     if args.node is not None:
         _check_node(root, args.node)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bulkmm.control.pools import NODES, Pool, outside_cpuset, parse_list, read_meminfo
 from bulkmm.shell.errors import BulkmmError
-from bulkmm.shell.size import named
+from bulkmm.shell.size import name_size
 
 # in meminfo: memory that is free, or reclaimed first
 AVAILABLE = ("MemFree", "Active(file)", "Inactive(file)")
@@ -37,12 +37,12 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
 
     First where memory is available, then where some may become so.
     """
-    cpuset_parts = [part for part in _parts(pool, node) if not _outside(part)]
+    cpuset_parts = [part for part in _node_parts(pool, node) if not _is_outside(part)]
     if not cpuset_parts:
         where = "every node" if node is None else f"node {node}"
         raise BulkmmError(
             f"{where} is outside of this command's cpuset: the kernel takes no pages "
-            f"of {named(pool.page)} there; run it in a cpuset that has the node"
+            f"of {name_size(pool.page)} there; run it in a cpuset that has the node"
         )
     parts = [part for part in cpuset_parts if not _only_movable(part)]
     if not parts:
@@ -53,13 +53,15 @@ def to_grow(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
             remedy = "sysctl vm.movable_gigantic_pages=1 allows it"
         raise BulkmmError(
             f"{where} was brought online as movable, and the kernel takes no pages of "
-            f"{named(pool.page)} from that: {remedy}"
+            f"{name_size(pool.page)} from that: {remedy}"
         )
-    available = {part: _room(part, *AVAILABLE) for part in parts}
+    available = {part: _count_room(part, *AVAILABLE) for part in parts}
     shares = even_shares(pages, available)
-    rooms = {part: max(_room(part, "MemTotal") - shares[part], 0) for part in parts}
+    rooms = {
+        part: max(_count_room(part, "MemTotal") - shares[part], 0) for part in parts
+    }
     extra = even_shares(pages - sum(shares.values()), rooms)
-    return _taking({part: shares[part] + extra[part] for part in parts})
+    return _with_pages({part: shares[part] + extra[part] for part in parts})
 
 
 def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int]:
@@ -67,33 +69,33 @@ def to_shrink(pool: Pool, pages: int, node: int | None = None) -> dict[Pool, int
 
     Of one node, as many as are asked for.
     """
-    parts = _parts(pool, node)
+    parts = _node_parts(pool, node)
     if node is not None:
         return dict.fromkeys(parts, pages)
-    return _taking(even_shares(pages, {part: part.count_free() for part in parts}))
+    return _with_pages(even_shares(pages, {part: part.count_free() for part in parts}))
 
 
-def _parts(pool: Pool, node: int | None) -> list[Pool]:
+def _node_parts(pool: Pool, node: int | None) -> list[Pool]:
     if parts := pool.list_parts(node):
         return parts
-    raise BulkmmError(f"the kernel has no pool of {named(pool.page)} pages")
+    raise BulkmmError(f"the kernel has no pool of {name_size(pool.page)} pages")
 
 
-def _taking(shares: Mapping[Pool, int]) -> dict[Pool, int]:
+def _with_pages(shares: Mapping[Pool, int]) -> dict[Pool, int]:
     return {part: pages for part, pages in shares.items() if pages}
 
 
-def _room(part: Pool, *names: str) -> int:
+def _count_room(part: Pool, *names: str) -> int:
     """Return how many pages some lines of a node's meminfo make."""
     return read_meminfo(part.root, part.node, *names) // part.page
 
 
-def _outside(part: Pool) -> bool:
+def _is_outside(part: Pool) -> bool:
     """Return whether the kernel takes no such page from a node, for us.
 
     Only the allocator heeds cpusets (prepare_alloc_pages(), mm/page_alloc.c).
     """
-    return outside_cpuset(part.root, part.node) and not _gigantic(part)
+    return outside_cpuset(part.root, part.node) and not _is_gigantic(part)
 
 
 def _only_movable(part: Pool) -> bool:
@@ -105,10 +107,10 @@ def _only_movable(part: Pool) -> bool:
     normal = part.root.read(f"{NODES}/has_normal_memory")
     if normal is None or part.root.read(MOVABLE) == "1":
         return False
-    return _gigantic(part) and part.node not in parse_list(normal)
+    return _is_gigantic(part) and part.node not in parse_list(normal)
 
 
-def _gigantic(part: Pool) -> bool:
+def _is_gigantic(part: Pool) -> bool:
     """Return whether a page is larger than the allocator's blocks."""
     # "Node N, zone NAME" and the blocks of each order
     rows = map(str.split, part.root.lines("/proc/buddyinfo"))

@@ -117,7 +117,7 @@ class Zeroer:
         """
         passed, ticks = 0, ROUND if self.watch else 1
         pages = KNOWN_IN_A_ROW * ticks
-        writes = ceil(part.count_free() / _portion(part)) if self.watch else inf
+        writes = ceil(part.count_free() / _portion_pages(part)) if self.watch else inf
         while (
             not self.stop.is_set() and passed * pages <= part.count_free() > 0 < writes
         ):
@@ -133,7 +133,7 @@ class Zeroer:
 
     def _write(self, part: Pool) -> int:
         """Have a portion zeroed; return 0, or why none was."""
-        kib, count = part.page // KIB, _portion(part)
+        kib, count = part.page // KIB, _portion_pages(part)
         floor = count_margin(part, self.margin)
         try:
             part.root.write(f"{PREZERO}/zero", f"{kib} {part.node} {count} {floor}")
@@ -153,6 +153,6 @@ class Zeroer:
             self.stop.wait((SHARE - 1) * cpu)
 
 
-def _portion(part: Pool) -> int:
+def _portion_pages(part: Pool) -> int:
     """Return how many pages a write has zeroed."""
     return max(PORTION // part.page, 1)

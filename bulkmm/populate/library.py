@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bulkmm.populate import libbulkmm
-from bulkmm.shell.ending import undisturbed
+from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError
 
 BUILT_LIBRARY = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
@@ -28,7 +28,7 @@ def populate_mapping(
     """
     if BUILT_LIBRARY.exists():
         libbulkmm.set_library(str(BUILT_LIBRARY))
-    with undisturbed() as interruptible:  # what a signal raises would be lost in C
+    with hold_signals() as interruptible:  # what a signal raises would be lost in C
 
         def report_progress(nbytes: int, _whole: int) -> None:
             with interruptible():

@@ -75,13 +75,15 @@ def list_memory_limits(root: SystemFiles, node: int | None = None) -> Iterator[L
     yield UNLIMITED
     if "MemTotal" in free:  # what is available is an estimate
         kib = int(free["MemTotal"]) - sum(int(free.get(n, 0)) for n in HELD_BY_PROGRAMS)
-        yield Limit("the machine", kib * KIB - _pools(root, ALL_NODES) + swap)
+        yield Limit("the machine", kib * KIB - _bytes_in_pools(root, ALL_NODES) + swap)
     if node is not None and (node_total := read_meminfo(root, node, "MemTotal")):
-        used_bytes = read_meminfo(root, node, *HELD_BY_PROGRAMS) + _pools(root, node)
+        used_bytes = read_meminfo(root, node, *HELD_BY_PROGRAMS) + _bytes_in_pools(
+            root, node
+        )
         yield Limit(f"node {node}", node_total - used_bytes + swap)
-    for group in _groups(root, "memory"):
+    for group in _list_groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
-        caches = _reclaimable(group, prefix)
+        caches = _reclaimable_bytes(group, prefix)
         room = group.read_room(limit, used) + caches
         swapped = group.read_room(*SWAP[group.version])
         if group.version == 1:  # of memory and swap together
@@ -101,7 +103,7 @@ def list_hugetlb_limits(
         for unit, name in ((GIB, "GB"), (MIB, "MB"), (KIB, "KB"))
         if page >= unit
     )
-    for group in _groups(root, "hugetlb"):
+    for group in _list_groups(root, "hugetlb"):
         usage, reservations = HUGETLB[group.version]
         for limit, used in (usage,) if reserved else (usage, reservations):
             file = f"hugetlb.{page // unit}{name}.{limit}"
@@ -109,14 +111,14 @@ def list_hugetlb_limits(
             yield Limit(f"{group.path}/{file}", room)
 
 
-def _pools(root: SystemFiles, node: int) -> int:
+def _bytes_in_pools(root: SystemFiles, node: int) -> int:
     """Return the bytes that pools of huge pages hold."""
     return sum(
         Pool(root, page, node).read(TOTAL) * page for page in list_page_sizes(root)
     )
 
 
-def _reclaimable(group: Group, prefix: str) -> int:
+def _reclaimable_bytes(group: Group, prefix: str) -> int:
     """Return the bytes of caches; pages of tmpfs are not in these lists."""
     stat = group.root.read(f"{group.path}/memory.stat") or ""
     lists = "active_file|inactive_file|slab_reclaimable"
@@ -124,7 +126,7 @@ def _reclaimable(group: Group, prefix: str) -> int:
     return sum(map(int, cache_sizes))
 
 
-def _groups(root: SystemFiles, controller: str) -> Iterator[Group]:
+def _list_groups(root: SystemFiles, controller: str) -> Iterator[Group]:
     """Give the cgroups of this process, each with all above it that can be seen."""
     paths = {}
     for line in (root.read("/proc/self/cgroup") or "").split("\n"):
@@ -141,16 +143,18 @@ def _groups(root: SystemFiles, controller: str) -> Iterator[Group]:
             continue
         words = front.split(" ")
         if version in paths and len(words) > MOUNTED:
-            top, mount = (_plain(word) for word in words[MOUNTED - 1 : MOUNTED + 1])
-            for place in _upwards(mount, _below(paths[version], top)):
+            top, mount = (
+                _unescape_word(word) for word in words[MOUNTED - 1 : MOUNTED + 1]
+            )
+            for place in _list_parents(mount, _path_below(paths[version], top)):
                 yield Group(root, version, place)
 
 
-def _plain(word: str) -> str:
+def _unescape_word(word: str) -> str:
     return ESCAPE.sub(lambda match: chr(int(match[1], 8)), word)
 
 
-def _below(path: str, top: str) -> str:
+def _path_below(path: str, top: str) -> str:
     """Return where a cgroup is below a mount's top; outside it: the top.
 
     Outside its name space it begins with ``..`` (cgroup_namespaces(7)).
@@ -160,7 +164,7 @@ def _below(path: str, top: str) -> str:
     return str(place.relative_to(top)) if inside else "."
 
 
-def _upwards(mount: str, below: str) -> Iterator[str]:
+def _list_parents(mount: str, below: str) -> Iterator[str]:
     place = PurePosixPath(mount, below)
     yield str(place)
     while place != PurePosixPath(mount):

@@ -25,16 +25,16 @@ BYTES = (
 )
 
 
-def populate(args: argparse.Namespace) -> int:
+def populate_target(args: argparse.Namespace) -> int:
     """Fill the target; with a memfd, exec the command."""
-    _check(args)
+    _check_words(args)
     wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
     if not args.memfd:
         with (
             _killed_first(),
             target.open_file(Path(args.words[0]), wanted, args.node) as file,
         ):
-            lines = _fill(file, args)
+            lines = _fill_target(file, args)
         print(*lines, sep="\n", flush=True)
         return Exit.OK
     if not wanted:
@@ -44,9 +44,9 @@ def populate(args: argparse.Namespace) -> int:
         raise UsageError(f"--huge {args.huge}: not a page size")
     with target.create_memfd(wanted, huge, args.node) as file:
         with _killed_first():
-            lines = _fill(file, args)
+            lines = _fill_target(file, args)
         print(*lines, sep="\n", flush=True)
-        _become(args.words, file.fd)
+        _exec_command(args.words, file.fd)
     return Exit.OK
 
 
@@ -64,7 +64,7 @@ def _killed_first() -> Iterator[None]:
             OOM_SCORE.write_text(usual, encoding="ascii")
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_words(args: argparse.Namespace) -> None:
     if args.memfd and not args.words:
         raise UsageError(
             "--memfd needs a command after --: the memory is freed with its last user"
@@ -75,9 +75,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
 
 
-def _fill(file: Target, args: argparse.Namespace) -> list[str]:
+def _fill_target(file: Target, args: argparse.Namespace) -> list[str]:
     """Fill it; return what to print."""
-    with file.map_shared() as mapping, bar.shown(file.name, BYTES) as show:
+    with file.map_shared() as mapping, bar.show_bar(file.name, BYTES) as show:
         try:
             report = library.populate_mapping(
                 mapping,
@@ -103,7 +103,7 @@ def _fill(file: Target, args: argparse.Namespace) -> list[str]:
     return lines + ([f"slow: {slow}"] if slow else [])
 
 
-def _become(words: Sequence[str], fd: int) -> None:
+def _exec_command(words: Sequence[str], fd: int) -> None:
     """Replace this process by the command, with the memfd open."""
     os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
     place = f"/proc/self/fd/{fd}"

@@ -23,7 +23,7 @@ from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError, UsageError
-from bulkmm.shell.size import named
+from bulkmm.shell.size import name_size
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
@@ -52,18 +52,18 @@ class Target:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             if self.page > mmap.PAGESIZE:
-                why += f"; {_pool(self.page, self.size)}"
+                why += f"; {_describe_pool(self.page, self.size)}"
             raise BulkmmError(f"{self.name}: cannot be mapped: {why}") from error
 
 
-def _pool(page: int, size: int) -> str:
+def _describe_pool(page: int, size: int) -> str:
     """Describe the pool of a page size, and how to enlarge it if it lacks pages."""
     root = SystemFiles(Path("/"))
     if page not in list_page_sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
     spare = Pool(root, page).count_spare()
     spares = f"its pool has {spare} pages of {page >> 20} MiB to spare"
-    more = f"; more by bulkmm pool grow --page {named(page)}"
+    more = f"; more by bulkmm pool grow --page {name_size(page)}"
     return spares + more * (spare * page < size)
 
 
@@ -79,11 +79,13 @@ def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
     try:
         fd = os.memfd_create("bulkmm", flags)
     except OSError as error:
-        message = f"no memfd of such pages: {error.strerror}; {_pool(page, size)}"
+        message = (
+            f"no memfd of such pages: {error.strerror}; {_describe_pool(page, size)}"
+        )
         raise BulkmmError(message) from error
     try:
         _need_limit("memfd", size, page, node)
-        _resize("memfd", fd, size)
+        _resize_file("memfd", fd, size)
         yield Target("memfd", fd, size, page, 0)
     finally:
         os.close(fd)
@@ -99,13 +101,13 @@ def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target
     none takes back what another has taken as filled.
     """
     if not path.exists():
-        with _new(path, size, node) as target:
+        with _create_file(path, size, node) as target:
             yield target
         return
     # with O_CREAT the kernel refuses a file that another user laid ready in a directory
     # for all (fs.protected_regular)
-    with _open(path, path, os.O_RDWR | os.O_CREAT) as fd:
-        target = _opened(path, fd, size, node)  # it grows last, or not at all
+    with _open_path(path, path, os.O_RDWR | os.O_CREAT) as fd:
+        target = _open_target(path, fd, size, node)  # it grows last, or not at all
         try:
             yield target
         except BaseException:
@@ -116,7 +118,7 @@ def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target
 
 
 @contextmanager
-def _new(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
+def _create_file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     if size is None:
         raise UsageError(f"{path} does not exist: --size says how large to make it")
     if path.is_symlink():
@@ -124,17 +126,17 @@ def _new(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
     with suppress(OSError):  # what is wrong, opening says
         _need_memory(path, path.parent.stat().st_dev)
     if not _has_unnamed(path.parent):
-        with _open(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
+        with _open_path(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
             try:
-                yield _opened(path, fd, size, node)
+                yield _open_target(path, fd, size, node)
             except BaseException:
                 with suppress(OSError):  # it may be another file by now
                     if os.path.samestat(os.fstat(fd), path.lstat()):
                         path.unlink()
                 raise
         return
-    with _open(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
-        yield _opened(path, fd, size, node)
+    with _open_path(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
+        yield _open_target(path, fd, size, node)
         try:
             # a number that is not used makes this linkat(), which can follow
             os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
@@ -156,7 +158,7 @@ def _may_write(path: Path) -> bool:
 
 
 @contextmanager
-def _open(path: Path, place: Path, how: int) -> Iterator[int]:
+def _open_path(path: Path, place: Path, how: int) -> Iterator[int]:
     try:
         fd = os.open(place, how | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -172,10 +174,10 @@ def _open(path: Path, place: Path, how: int) -> Iterator[int]:
         os.close(fd)
 
 
-def _opened(path: Path, fd: int, size: int | None, node: int | None) -> Target:
+def _open_target(path: Path, fd: int, size: int | None, node: int | None) -> Target:
     before = os.fstat(fd)
     if stat.S_ISCHR(before.st_mode):
-        return _device(path, fd, before, size)
+        return _open_device(path, fd, before, size)
     if not stat.S_ISREG(before.st_mode):
         raise UsageError(f"{path} is neither a file nor a DAX device")
     kind = _need_memory(path, before.st_dev)
@@ -191,13 +193,13 @@ def _opened(path: Path, fd: int, size: int | None, node: int | None) -> Target:
         _need_room(path, fd, missing)
         if maybe_reserved:
             _need_limit(str(path), missing, page, node)
-    old = _grow(path, fd, size, allocate=kind == "tmpfs" and node is None)
+    old = _grow_file(path, fd, size, allocate=kind == "tmpfs" and node is None)
     return Target(str(path), fd, size, page, old)
 
 
 def _need_memory(path: Path, device: int) -> str:
     """Return the kind of a file system, whose pages must stay in memory."""
-    kind, options = _mount(device)
+    kind, options = _find_mount(device)
     if kind not in MEMORY and not {"dax", "dax=always"} & set(options.split(",")):
         raise UsageError(
             f"{path} is on {kind}: its pages would not stay in memory "
@@ -242,7 +244,7 @@ def _need_limit(
         )
 
 
-def _grow(path: Path, fd: int, size: int, *, allocate: bool) -> int:
+def _grow_file(path: Path, fd: int, size: int, *, allocate: bool) -> int:
     """Set a size, if it is larger; return the old one, or that.
 
     A file with a name has the memory for it before, if wanted. Others may have made it
@@ -253,15 +255,15 @@ def _grow(path: Path, fd: int, size: int, *, allocate: bool) -> int:
         return size
     if allocate and now.st_nlink:
         try:
-            _allocate(fd, now.st_size, size - now.st_size)
+            _allocate_pages(fd, now.st_size, size - now.st_size)
         except OSError as error:
             raise BulkmmError(f"{path}: {error.strerror}") from error
     else:
-        _resize(str(path), fd, size)
+        _resize_file(str(path), fd, size)
     return now.st_size
 
 
-def _resize(name: str, fd: int, size: int) -> None:
+def _resize_file(name: str, fd: int, size: int) -> None:
     try:
         os.ftruncate(fd, size)
     except OSError as error:  # RLIMIT_FSIZE among others
@@ -270,7 +272,7 @@ def _resize(name: str, fd: int, size: int) -> None:
         raise BulkmmError(message) from error
 
 
-def _allocate(fd: int, at: int, length: int) -> None:
+def _allocate_pages(fd: int, at: int, length: int) -> None:
     """Extend a file by pages; the kernel undoes that if it kills, and never shrinks."""
     arguments = fd, 0, ctypes.c_int64(at), ctypes.c_int64(length)
     while LIBC.fallocate(*arguments):
@@ -278,7 +280,9 @@ def _allocate(fd: int, at: int, length: int) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _device(path: Path, fd: int, status: os.stat_result, size: int | None) -> Target:
+def _open_device(
+    path: Path, fd: int, status: os.stat_result, size: int | None
+) -> Target:
     number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     sysfs = Path(f"/sys/dev/char/{number}")
     try:
@@ -292,7 +296,7 @@ def _device(path: Path, fd: int, status: os.stat_result, size: int | None) -> Ta
     return Target(str(path), fd, size, align, size)
 
 
-def _mount(device: int) -> tuple[str, str]:
+def _find_mount(device: int) -> tuple[str, str]:
     """Return kind and options of the file system with a device number."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     # names may have any byte but those that the kernel escapes

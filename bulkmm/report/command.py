@@ -88,7 +88,7 @@ def run_report(args: argparse.Namespace) -> int:
         _legible(args.title),
         zip(names_of(worth_paths), map(worth.read, worth_paths), strict=True),
     )
-    files.write(args.output, html, "the report")
+    files.write_file(args.output, html, "the report")
     print(f"report: {args.output}")
     return Exit.OK
 

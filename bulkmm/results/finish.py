@@ -38,11 +38,11 @@ def finish(
             sys.stderr.write(f"bulkmm: warning: {warning}\n")
         code = verdict(document)
         if args.output:
-            files.write(args.output, document.to_json(), LABEL)
+            files.write_file(args.output, document.to_json(), LABEL)
         if file := getattr(args, "submit_file", None):
             from bulkmm.results import submit
 
-            files.write(file, submit.anonymous(document).to_json(), LABEL)
+            files.write_file(file, submit.anonymous(document).to_json(), LABEL)
     return code
 
 

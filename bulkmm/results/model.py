@@ -254,7 +254,7 @@ class Document(Struct):
 
     def write(self, path: Path) -> None:
         """Write the document atomically."""
-        files.write(path, self.to_json(), "the result")
+        files.write_file(path, self.to_json(), "the result")
 
 
 # What is read of a machine and a run; both have further members.

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bulkmm.results.model import AGAIN, LIMIT, OURS, Document, Ratio, Result
 from bulkmm.results.sheet import Sheet
-from bulkmm.shell.size import named
+from bulkmm.shell.size import name_size
 
 MANY = 4  # from this many scenarios of one operation a grid is shorter than rows
 STOCK = "stock"  # a kernel's own code
@@ -98,7 +98,7 @@ def make_size_grids(document: Document) -> Iterator[Sheet]:
         if limit := arms.get((ratio.scenario, LIMIT)):
             parts += [f"limit {format_rate(limit)}"]
         rates = sheets.setdefault(result.operation, {})
-        cells = rates.setdefault(named(result.size).lower(), {})
+        cells = rates.setdefault(name_size(result.size).lower(), {})
         cells[describe_use(result)] = "; ".join(parts)
     for name, rates in sheets.items():
         uses = list(dict.fromkeys(use for cells in rates.values() for use in cells))

@@ -63,7 +63,7 @@ def _scipy() -> Any:  # noqa: ANN401 - it has no types
 
     if not is_at_least(scipy.__version__, libraries.SCIPY):
         problem = f"scipy {scipy.__version__} is too old"
-        raise BulkmmError(f"{problem}: {libraries.remedy('scipy')}")
+        raise BulkmmError(f"{problem}: {libraries.explain_remedy('scipy')}")
     return stats
 
 

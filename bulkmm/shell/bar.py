@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown(
+def show_bar(
     text: str, columns: Sequence[ProgressColumn] = ()
 ) -> Iterator[Callable[[int, int], None]]:
     """Show a bar; yield what moves it, given what is done and all that is to do."""

@@ -29,7 +29,9 @@ WRAPPERS = {*ALONE, "chroot"}  # what starts a program, and is not what failed
 
 
 @contextmanager
-def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[str]]:
+def start_child(
+    argv: Sequence[str], output: IO[str]
+) -> Iterator[subprocess.Popen[str]]:
     """Start a child whose whole group is killed when the block exits."""
     try:
         child = subprocess.Popen(
@@ -51,11 +53,11 @@ def started(argv: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[s
         child.wait()
 
 
-def run(argv: Sequence[str], limit: float) -> str:
+def run_child(argv: Sequence[str], limit: float) -> str:
     """Run a child to its end and return its output; raise if it fails."""
     code = None
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        with started(argv, output) as child, suppress(subprocess.TimeoutExpired):
+        with start_child(argv, output) as child, suppress(subprocess.TimeoutExpired):
             code = child.wait(limit)
         output.seek(0)
         said = output.read()
@@ -65,7 +67,7 @@ def run(argv: Sequence[str], limit: float) -> str:
 
 
 @contextmanager
-def explained(what: str, *, whole: bool = False) -> Iterator[None]:
+def explain_failure(what: str, *, whole: bool = False) -> Iterator[None]:
     """Explain what a failed child could not do; ``whole``: with its full output."""
     try:
         yield

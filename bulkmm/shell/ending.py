@@ -47,7 +47,7 @@ class _Gate:
 
 
 @contextmanager
-def undisturbed() -> Iterator[Interruptible]:
+def hold_signals() -> Iterator[Interruptible]:
     """Hold the signals that end the command until the block ends.
 
     Yield what opens a part of the block to them. The first that comes there interrupts

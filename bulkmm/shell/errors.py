@@ -29,7 +29,7 @@ class UsageError(BulkmmError):
     exit = Exit.USAGE
 
 
-def unknown(kind: str, name: str, choices: Iterable[str]) -> UsageError:
+def unknown_word(kind: str, name: str, choices: Iterable[str]) -> UsageError:
     """Return the error for an unknown word, suggesting the closest known one."""
     from difflib import get_close_matches
 

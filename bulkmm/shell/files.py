@@ -12,7 +12,7 @@ from bulkmm.shell.errors import BulkmmError
 FOREIGN = "surrogateescape"  # bytes that are not ours to understand stay as they are
 
 
-def write(file: Path, text: str, label: str) -> None:
+def write_file(file: Path, text: str, label: str) -> None:
     """Write a file atomically; ``label`` names it in errors.
 
     A link stays: its target is replaced. A pipe or a device is written to.
@@ -21,12 +21,12 @@ def write(file: Path, text: str, label: str) -> None:
         if _is_special(file):
             file.write_text(text, encoding="utf-8", errors=FOREIGN)
         else:
-            _replace(_real(file), text)
+            _replace_file(_real_path(file), text)
     except OSError as error:
-        raise _refusal(file, label, error.strerror) from error
+        raise _explain_refusal(file, label, error.strerror) from error
 
 
-def _replace(file: Path, text: str) -> None:
+def _replace_file(file: Path, text: str) -> None:
     """Replace a file, which keeps its mode, by one of a name that nobody else has."""
     part = file.with_name(f".bulkmm-{os.urandom(8).hex()}.part")
     try:
@@ -53,14 +53,14 @@ def need_place(file: Path | None, label: str) -> None:
     if file is None:
         return
     special = _is_special(file)
-    place = file if special else _real(file).parent
+    place = file if special else _real_path(file).parent
     if file.is_dir():
-        raise _refusal(file, label, "it is a directory")
+        raise _explain_refusal(file, label, "it is a directory")
     if not (special or place.is_dir()):
-        raise _refusal(file, label, "no such directory")
+        raise _explain_refusal(file, label, "no such directory")
     rights = os.W_OK if special else os.W_OK | os.X_OK
     if not os.access(place, rights, effective_ids=True):
-        raise _refusal(file, label, f"no permission to write to {place}")
+        raise _explain_refusal(file, label, f"no permission to write to {place}")
 
 
 def _is_special(file: Path) -> bool:
@@ -68,9 +68,9 @@ def _is_special(file: Path) -> bool:
     return file.exists() and not file.is_file()
 
 
-def _real(file: Path) -> Path:
+def _real_path(file: Path) -> Path:
     return Path(os.path.realpath(file))
 
 
-def _refusal(file: Path, label: str, why: str | None) -> BulkmmError:
+def _explain_refusal(file: Path, label: str, why: str | None) -> BulkmmError:
     return BulkmmError(f"{label} {file} cannot be written: {why}")

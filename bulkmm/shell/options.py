@@ -62,7 +62,7 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
         )
         parser.set_defaults(run=run)
         parser.usage = f"%(prog)s [-h] {fields['usage']}" if fields["usage"] else None
-        take(parser, "\n".join(lines))
+        add_arguments(parser, "\n".join(lines))
         if below:
             groups[words] = parser.add_subparsers(
                 dest="action", required=not run, metavar=below[0]
@@ -70,7 +70,7 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
     return parsers
 
 
-def take(
+def add_arguments(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
     table: str,
     reads: Reads = TYPES,
@@ -122,13 +122,13 @@ def _read_as(value: str, flags: list[str], reads: Reads) -> tuple[str, Read]:
         name, least, most, auto = bounds.groups(default="")
         kind = float if "." in least else int
         ends = kind(least), kind(most) if most else None
-        return name + auto, partial(_number, kind, *ends, auto)
+        return name + auto, partial(_parse_number, kind, *ends, auto)
     if PATHS & {*flags} or (not flags and value.endswith(".json")):
         return value, Path
     return value, reads.get(value, str)
 
 
-def _number(
+def _parse_number(
     kind: type[float], least: float, most: float | None, auto: str, text: str
 ) -> float:
     """Return the number on a command line; reject one out of range."""

@@ -11,7 +11,7 @@ UNITS = {"K": KIB, "M": MIB, "G": GIB, "T": TIB}
 SECTION = 128 << 20  # of the memory map on x86-64: the least size of a device
 
 
-def parse(text: str, largest: str) -> int:
+def parse_size(text: str, largest: str) -> int:
     """Return the bytes of a size such as 100G, from a section to ``largest``."""
     size = parse_bytes(text, largest)
     if size < SECTION:
@@ -21,19 +21,19 @@ def parse(text: str, largest: str) -> int:
 
 def parse_bytes(text: str, largest: str) -> int:
     """Return the bytes of a size such as 4K, up to ``largest``."""
-    size = _bytes(text)
-    if size > _bytes(largest):
+    size = _parse_bytes(text)
+    if size > _parse_bytes(largest):
         raise UsageError(f"size {text} is above the {largest} that is possible")
     return size
 
 
-def named(nbytes: int) -> str:
+def name_size(nbytes: int) -> str:
     """Return a size as users write it: 2M, 1G."""
     unit = next(unit for unit in "TGMK" if nbytes % UNITS[unit] == 0)
     return f"{nbytes // UNITS[unit]}{unit}"
 
 
-def _bytes(text: str) -> int:
+def _parse_bytes(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})([KMGT])(?:i?B)?", text, re.IGNORECASE)
     if not match:
         raise UsageError(f"bad size {text}: give a number and K, M, G or T, as in 100G")

@@ -36,7 +36,7 @@ class Stream(io.FileIO):
         return memoryview(data).nbytes
 
 
-def replace() -> None:
+def replace_streams() -> None:
     """Replace the standard streams; those that the caller closed lead nowhere."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -54,7 +54,7 @@ def replace() -> None:
             setattr(sys, name, wrapper)
 
 
-def unread() -> bool:
+def is_unread() -> bool:
     """Return whether the reader of standard output has gone."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return isinstance(raw, Stream) and raw.broken

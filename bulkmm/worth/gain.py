@@ -18,7 +18,7 @@ from bulkmm.control import missed_devices, requirements
 from bulkmm.control.format import format_size
 from bulkmm.control.pools import Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.shell.size import MIB, named
+from bulkmm.shell.size import MIB, name_size
 from bulkmm.worth.functions import INSTEAD, SIZED, Function
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def of(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
     stock = {r.scenario: r for r in document.results if r.variant == STOCK}
     devices = (r.size for r in document.results if r.operation == "memmap" and r.size)
-    known = name_scenarios(named(next(devices, 0) or MIB))
+    known = name_scenarios(name_size(next(devices, 0) or MIB))
     ratios = {
         ratio.scenario: round(ratio.ratio, 2) if _sure(ratio) else 1.0
         for ratio in document.ratios
@@ -192,10 +192,8 @@ def early(root: SystemFiles, figures: Known) -> list[Early]:
         )
     for page in list_page_sizes(root):
         if (nbytes := page * Pool(root, page).count_uncleared()) > 0:
-            description = (
-                f"{format_size(nbytes)} of free huge pages of {named(page)} are zeroed"
-            )
-            description += " at their first use"
+            free = f"{format_size(nbytes)} of free huge pages of {name_size(page)}"
+            description = f"{free} are zeroed at their first use"
             findings.append(_worked("clear", description, nbytes, figures))
     return findings
 

@@ -19,7 +19,7 @@ from bulkmm.control.kernel import Kernel
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.results import host
 from bulkmm.shell import checkout, files
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.functions import Function, functions
 from bulkmm.worth.gain import Known
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         result.print_output(report.lines(result), as_json=args.json)
     finally:
         if args.output:
-            files.write(args.output, result.to_json() + "\n", OUTPUT_NAME)
+            files.write_file(args.output, result.to_json() + "\n", OUTPUT_NAME)
     return code
 
 
@@ -118,7 +118,7 @@ def _wanted(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[s
     path_names = list(dict.fromkeys(one.path for one in candidates))
     for path in paths:
         if path not in path_names:
-            raise unknown("path", path, path_names)
+            raise unknown_word("path", path, path_names)
     candidates = [one for one in candidates if not paths or one.path in paths]
     if not candidates:
         raise BulkmmError("this kernel has none of the functions that can be counted")

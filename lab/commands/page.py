@@ -20,4 +20,4 @@ def write(file: Path, lines: Iterable[str]) -> None:
     if file.is_file():
         text = file.read_text(encoding="utf-8", errors=files.FOREIGN)
     page, marked = GENERATED.subn(lambda _: part, text)
-    files.write(file, page if marked else part, "the page")
+    files.write_file(file, page if marked else part, "the page")

@@ -51,7 +51,7 @@ def _problem(kernel: Kernel, base: Path, progress: Progress, *, again: bool) -> 
     with progress.step("trying a guest under KVM"):
         problem = _probe(kernel, base)
     text = json.dumps({"boot": boot, "problem": problem})
-    files.write(memory, text, "a note of the cache")
+    files.write_file(memory, text, "a note of the cache")
     return problem
 
 

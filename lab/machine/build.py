@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from bulkmm.shell.child import explained
+from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.machine.kernels import Kernel
@@ -84,5 +84,5 @@ def make(kernel: Kernel, to: Path, words: list[str]) -> str:
 def modules(kernel: Kernel, place: Path, label: str, *words: str) -> str:
     """Build a kernel's modules in a place, with the compiler that built the kernel."""
     argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
-    with explained(f"{label} does not build for {kernel.release}", whole=True):
+    with explain_failure(f"{label} does not build for {kernel.release}", whole=True):
         return kernel.root.run([*argv, *words, f"CC={kernel.compiler}", "modules"], 900)

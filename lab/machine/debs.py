@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bulkmm.shell.child import explained
+from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import root as roots
@@ -72,7 +72,7 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
 
     def make(part: Path) -> None:
         _stage(part / "bulkmm", wanted)
-        with explained("the packages do not build", whole=True):
+        with explain_failure("the packages do not build", whole=True):
             output = builder.run(["sh", "-ec", BUILD, "sh", builder.inner(part)], LIMIT)
         (part / "output").write_text(output, encoding="utf-8")
         shutil.rmtree(part / "bulkmm")

@@ -55,7 +55,7 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
 
     def make(part: Path) -> None:
         guest = DebianRoot(part / "tree")
-        child.run(["cp", "-a", str(base.path), str(guest.path)], LIMIT)
+        child.run_child(["cp", "-a", str(base.path), str(guest.path)], LIMIT)
         _install(guest, kernel, packages)
         _image(kernel.root, guest.path, part / "disk")
         shutil.rmtree(guest.path)
@@ -86,7 +86,7 @@ def _install(guest: DebianRoot, kernel: Kernel, packages: Path) -> None:
     for deb in debs.packages(packages):
         shutil.copy(deb, guest.path / "tmp")
     argv = ["sh", "-ec", INSTALL, "sh", f"/{NOTES}", kernel.release]
-    with child.explained("the packages do not install", whole=True):
+    with child.explain_failure("the packages do not install", whole=True):
         guest.run(argv, LIMIT)
 
 

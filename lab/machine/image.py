@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from bulkmm.shell.child import explained
+from bulkmm.shell.child import explain_failure
 from bulkmm.shell.progress import Progress
 from lab.machine import userland
 from lab.machine.arch import Arch
@@ -56,7 +56,7 @@ def _ensure_helpers(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
         copy_sources(sources, part)
         (part / "bin").mkdir()
         words = [f"OUT={root.inner(part / 'bin')}", f"CC={arch.compiler}"]
-        with explained(f"no programs of guests for {arch.name}", whole=True):
+        with explain_failure(f"no programs of guests for {arch.name}", whole=True):
             root.run(["make", "-sj2", "-C", root.inner(part / "lab/guest"), *words])
 
     place = root.var / "helpers" / f"{arch.name}-{content_key([*sources, *RECIPE])}"

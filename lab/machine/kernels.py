@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from bulkmm.control import requirements
 from bulkmm.shell import files
-from bulkmm.shell.child import ChildError, explained
+from bulkmm.shell.child import ChildError, explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.machine import arch as archs
@@ -119,7 +119,7 @@ def ensure(
         remembered = _remembered(root, name, arch)
         remembered.parent.mkdir(exist_ok=True)
         text = json.dumps({"release": kernel.release, "pinned": pinned})
-        files.write(remembered, text, "a note of the cache")
+        files.write_file(remembered, text, "a note of the cache")
     if kernel.release != (pinned or kernel.release):
         progress.note(
             f"kernel {pinned} is pinned, but the archive no longer has it: "
@@ -139,7 +139,7 @@ def update(root: DebianRoot, progress: Progress) -> None:
         (root.path / place).write_text(text, encoding="ascii")
     with (
         progress.step("refreshing the package index"),
-        explained("no network for the package index"),
+        explain_failure("no network for the package index"),
     ):
         root.run(["apt-get", "update", "-q"], 300)
 

@@ -66,7 +66,7 @@ class DebianRoot:
 
     def run(self, argv: Sequence[str], limit: float = 300) -> str:
         """Run a command in the root and return its output."""
-        return child.run(self.enter(argv), limit)
+        return child.run_child(self.enter(argv), limit)
 
 
 def apt_source() -> tuple[str, Path | None]:
@@ -114,7 +114,7 @@ def _host_rows() -> list[list[str]]:
     if not shutil.which("apt-get"):
         return []
     fields = "$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)"
-    output = child.run(
+    output = child.run_child(
         ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], 30
     )
     rows = [line.split("|") for line in output.splitlines()]
@@ -136,7 +136,7 @@ def _mmdebstrap(
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
-    settings = child.run(["apt-config", "dump"], 30).splitlines()
+    settings = child.run_child(["apt-config", "dump"], 30).splitlines()
     argv += [f"--aptopt={li}" for li in settings if li.split(" ")[0] in APT_OPTIONS]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
@@ -197,7 +197,7 @@ def _make(
     with progress.step(f"making {label}"), made_whole(root.path) as part:
         try:
             to = DebianRoot(part, root.suite)
-            child.run(_mmdebstrap(to, names, architectures, keyring), 1200)
+            child.run_child(_mmdebstrap(to, names, architectures, keyring), 1200)
         except child.ChildError as error:
             raise BulkmmError(
                 f"{label} could not be made from {mirror} "

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bulkmm.control import requirements
-from bulkmm.shell.child import explained
+from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import build, kernels
@@ -77,7 +77,7 @@ def extract(
     wanted, root = [f"{package}/{member}" for member in members], kernel.root
     first = f"{members[0]} of " if members else ""
     with (
-        explained(f"no {first}{package} {version}"),
+        explain_failure(f"no {first}{package} {version}"),
         kernels.fetched(root, [f"{package}={version}"], to / "debs") as (deb,),
     ):
         argv = [root.inner(to), root.inner(deb), package, *options, *wanted]

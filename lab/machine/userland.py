@@ -9,7 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
-from bulkmm.shell.child import explained
+from bulkmm.shell.child import explain_failure
 from bulkmm.shell.progress import Progress
 from lab.machine.arch import X86_64, Arch
 from lab.machine.root import DebianRoot
@@ -45,7 +45,7 @@ def unpacked(
 
     def fetch(part: Path) -> None:
         script = ["sh", "-ec", FETCH, "sh", root.inner(part), arch.debian]
-        with explained(f"{step} failed"):
+        with explain_failure(f"{step} failed"):
             root.run([*script, *packages], 600)
         shutil.rmtree(part / "debs")
 

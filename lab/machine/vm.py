@@ -284,7 +284,7 @@ def _follow(argv: list[str], run: Path, silent: float, outcome: Outcome) -> None
     end = time.monotonic() + silent / BOOTING
     with (
         (run / "qemu.log").open("w", encoding="utf-8") as output,
-        child.started(argv, output) as qemu,
+        child.start_child(argv, output) as qemu,
         results.open(encoding="utf-8", errors="replace") as lines,
     ):
         running = True

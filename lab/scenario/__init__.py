@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab's scenarios; their names are the interface."""
 
-from bulkmm.shell.errors import unknown
+from bulkmm.shell.errors import unknown_word
 from lab.scenario import (
     calls,
     clear,
@@ -27,4 +27,4 @@ def find(name: str) -> Scenario:
     for scenario in SCENARIOS:
         if scenario.name == name:
             return scenario
-    raise unknown("scenario", name, (s.name for s in SCENARIOS))
+    raise unknown_word("scenario", name, (s.name for s in SCENARIOS))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from bulkmm.control.requirements import is_at_least
 from bulkmm.results import stats
 from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measured
-from bulkmm.shell.errors import UsageError, unknown
+from bulkmm.shell.errors import UsageError, unknown_word
 from bulkmm.shell.progress import Progress
 from lab import state
 from lab.choices import FLAGS, USUAL
@@ -141,7 +141,9 @@ class Scenario:
         for name, choices in self.choices.items():
             for value in getattr(self.options, name) or ():
                 if value not in choices:
-                    raise unknown(name.removesuffix("s"), str(value), map(str, choices))
+                    raise unknown_word(
+                        name.removesuffix("s"), str(value), map(str, choices)
+                    )
         nbytes, (least, most, unit) = self.options.size, self.sizes
         if not least <= nbytes <= most or nbytes % unit:
             raise UsageError(

@@ -17,7 +17,7 @@ from bulkmm.control.kernel import ALLOCATOR_SERVES
 from bulkmm.control.module import OFF
 from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
-from bulkmm.shell.size import KIB, PAGE, named
+from bulkmm.shell.size import KIB, PAGE, name_size
 from lab import state
 from lab.machine.vm import Outcome
 from lab.scenario.base import Event, Measure, Scenario, check_values, grouped
@@ -92,7 +92,7 @@ def taken_away(outcome: Outcome) -> bool:
 
 def size(kib: int) -> str:
     """Return a size as in scenario names: 64k, 2m, 1g."""
-    return named(kib * KIB).lower()
+    return name_size(kib * KIB).lower()
 
 
 def expect_hits(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bulkmm.results.model import Check
-from bulkmm.shell.size import GIB, KIB, MIB, named
+from bulkmm.shell.size import GIB, KIB, MIB, name_size
 from lab import state
 from lab.machine import suites
 from lab.machine.arch import X86_64, of_release
@@ -77,7 +77,7 @@ class Ready(Scenario):
 
     def _visit(self, way: str) -> str:
         mib = self.page * self.pages // MIB
-        return f"prezero_visit {named(self.page).lower()} {mib} {way}"
+        return f"prezero_visit {name_size(self.page).lower()} {mib} {way}"
 
     def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         nbytes = self.page * self.pages

@@ -2,9 +2,9 @@
 """The bench program, built before the tests."""
 
 import pytest
-from corelib import NATIVE, meson
+from corelib import NATIVE, build_target
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _build_bench() -> None:
-    meson(NATIVE)
+    build_target(NATIVE)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from corelib import NATIVE, ROOT
 from eventlib import Event, broken, events, process, steady
-from programs import completed
+from programs import run_program
 
 from bench import measure, program, subjects
 from bench.subjects import Amount, Request
@@ -337,7 +337,7 @@ def test_a_method_that_is_wrong_is_found(
 @pytest.mark.parametrize("name", ["plain_copy", "plain_clear"])
 def test_the_plain_loop_is_a_loop(name: str) -> None:
     """A compiler that sees what it is makes a call of it."""
-    result = completed(
+    result = run_program(
         ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", PROGRAM],
         check=True,
     )

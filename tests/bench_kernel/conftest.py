@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corelib import NATIVE, meson
+from corelib import NATIVE, build_target
 from nativelib import SESSION, Pair, pair_of, prepared
 
 from lab.machine.arch import X86_64
@@ -15,7 +15,7 @@ from lab.machine.arch import X86_64
 @pytest.fixture(scope="session", autouse=True)
 def harness_session() -> Iterator[None]:
     """Build the harness, for none to build it meanwhile; remove what it was given."""
-    meson(NATIVE)
+    build_target(NATIVE)
     with SESSION:
         yield
 

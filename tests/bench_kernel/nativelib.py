@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from programs import completed
+from programs import run_program
 
 from bench.kernel import find, measure, process, vmlinux
 from bulkmm.results.model import Document
@@ -55,7 +55,7 @@ class HarnessExit:
 
 def harness(ready: Path, *words: str, memory: int = -1) -> HarnessExit:
     """Run the harness on a directory, with so much address space."""
-    result = completed(
+    result = run_program(
         [process.harness(), ready, *words],
         timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),

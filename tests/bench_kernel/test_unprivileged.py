@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from nativelib import Pair
-from programs import completed
+from programs import run_program
 
 from bench.kernel import vmlinux
 from bulkmm.shell.errors import BulkmmError, Exit
@@ -43,7 +43,7 @@ def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
     """
     reach = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reach]
-    return completed(
+    return run_program(
         [*nobody, sys.executable, "-m", "bulkmm.cli", *words],
         timeout=900,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},

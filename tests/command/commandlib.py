@@ -28,11 +28,11 @@ class Result:
     def json(self) -> dict[str, Any]:
         """Return the one document on stdout, as the schema describes it."""
         document: dict[str, Any] = json.loads(self.out)
-        valid(document)
+        check_schema(document)
         return document
 
 
-def valid(document: dict[str, Any]) -> None:
+def check_schema(document: dict[str, Any]) -> None:
     """Check a document against the schema that `bulkmm status --schema` prints."""
     jsonschema.validate(document, SCHEMA)
 
@@ -40,7 +40,7 @@ def valid(document: dict[str, Any]) -> None:
 Command = Callable[..., Result]
 
 
-def walk(
+def walk_commands(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
     """Return every command, those that have others below them too."""
@@ -48,4 +48,4 @@ def walk(
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():
-                yield from walk(subparser)
+                yield from walk_commands(subparser)

@@ -13,13 +13,13 @@ from bulkmm import cli
 @pytest.fixture
 def kernel(tmp_path: Path) -> fakekernel.Fake:
     """Return a kernel without the module."""
-    return fakekernel.kernel(tmp_path / "root")
+    return fakekernel.make_kernel(tmp_path / "root")
 
 
 @pytest.fixture
 def loaded(kernel: fakekernel.Fake) -> fakekernel.Fake:
     """Return a kernel with the module."""
-    return fakekernel.load(kernel)
+    return fakekernel.load_module(kernel)
 
 
 @pytest.fixture

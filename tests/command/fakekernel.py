@@ -80,10 +80,10 @@ class Fake:
         """Move the counters of a path."""
         file = f"/sys/kernel/bulkmm/{path}/stats"
         counters = dict(line.rsplit(" ", 1) for line in self.read(file).splitlines())
-        self.write(file, stats({**counters, **values}))
+        self.write(file, format_stats({**counters, **values}))
 
 
-def kernel(root: Path, release: str = RELEASE) -> Fake:
+def make_kernel(root: Path, release: str = RELEASE) -> Fake:
     """Make a kernel on which everything would attach."""
     fake = Fake(root)
     fake.write("/proc/sys/kernel/osrelease", release)
@@ -108,12 +108,12 @@ def kernel(root: Path, release: str = RELEASE) -> Fake:
     return fake
 
 
-def stats(values: dict[str, Any]) -> str:
+def format_stats(values: dict[str, Any]) -> str:
     """Return counters as the file has them."""
     return "\n".join(f"{name} {value}" for name, value in values.items())
 
 
-def load(fake: Fake) -> Fake:
+def load_module(fake: Fake) -> Fake:
     """Load the module."""
     home = "/sys/kernel/bulkmm"
     fake.write(f"{home}/version", "0.1.0")
@@ -121,7 +121,9 @@ def load(fake: Fake) -> Fake:
     for path, files in PATHS.items():
         for name, content in files.items():
             text = (
-                content if isinstance(content, str) else stats({**COUNTERS, **content})
+                content
+                if isinstance(content, str)
+                else format_stats({**COUNTERS, **content})
             )
             mode = 0o444 if name in READ_ONLY else 0o644
             fake.write(f"{home}/{path}/{name}", text, mode)
@@ -131,7 +133,7 @@ def load(fake: Fake) -> Fake:
     return fake
 
 
-def pool(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
+def make_pool(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
     """Make a pool of 2 MiB pages: pages, free and surplus by node."""
     names = ("nr_hugepages", "free_hugepages", "surplus_hugepages")
     size = "hugepages/hugepages-2048kB"

@@ -68,11 +68,13 @@ def run_steps(
     kernel: str, steps: dict[str, Step], words: str = "", **machine: Any
 ) -> Results:
     """Do all steps on a kernel."""
-    results = run(kernel, list(steps.values()), words, **machine)
+    results = run_guest(kernel, list(steps.values()), words, **machine)
     return Results(kernel, dict(zip(steps, results, strict=True)))
 
 
-def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[Result]:
+def run_guest(
+    name: str, steps: list[Step], words: str = "", **machine: Any
+) -> list[Result]:
     """Boot a kernel and return what became of each step; machine: of vm.Guest."""
     progress = Progress()
     paths.need_sources()
@@ -83,7 +85,7 @@ def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[R
             base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root))
             over = [suites.tree(kernel, suites.COMMAND, progress), at / "extra"]
-            _pack(kernel, over[1], steps)
+            _pack_steps(kernel, over[1], steps)
             modules = [build_dir / name for name in build.PRODUCTS]
             whole = image.initramfs(kernel.root, base, at, JOB, modules, over=over)
             accelerator = accel.choose("auto", kernel, base, progress)
@@ -97,7 +99,7 @@ def run(name: str, steps: list[Step], words: str = "", **machine: Any) -> list[R
     return [Result(one["code"], one["out"], one["err"]) for one in events]
 
 
-def _pack(kernel: Kernel, tree: Path, steps: list[Step]) -> None:
+def _pack_steps(kernel: Kernel, tree: Path, steps: list[Step]) -> None:
     tree.mkdir()
     (tree / "runner.py").write_text(RUNNER)
     (tree / "steps.json").write_text(json.dumps(steps))

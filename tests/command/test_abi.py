@@ -13,14 +13,14 @@ COUNTER = re.compile(r"\.names\[\w+\] = (?:\w+ > 1 \? )?\"(\w+)\"")
 EVENT = re.compile(r"TRACE_EVENT\(\s*(\w+),.*?TP_printk\(\"([^\"]*)\"", re.DOTALL)
 
 
-def section(title: str) -> str:
+def find_section(title: str) -> str:
     """Return a section of the page."""
     _, _, rest = PAGE.partition(f"\n## {title}")
     return rest.partition("\n## ")[0]
 
 
 def test_every_file() -> None:
-    files, text = {*FILE.findall(SOURCES)}, section("Files")
+    files, text = {*FILE.findall(SOURCES)}, find_section("Files")
     assert {"mode", "hook", "stats", "version", "off", "backend_cached"} <= files
     assert {"backend", "workers", "verify", "latency_us"} <= files
     assert {file for file in files if not re.search(rf"[`/]{file}`", text)} == set()
@@ -29,13 +29,13 @@ def test_every_file() -> None:
 def test_every_counter_and_no_other() -> None:
     names = {*COUNTER.findall(SOURCES)}
     assert {"hits", "inflight", "leaves_contpte", "fallback_unverified"} <= names
-    rows = re.findall(r"^\|[^|]*\|([^|]*)\|", section("Counters"), re.MULTILINE)
+    rows = re.findall(r"^\|[^|]*\|([^|]*)\|", find_section("Counters"), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == names
 
 
 def test_every_field_of_a_tracepoint() -> None:
     paragraphs = [
-        " ".join(part.split()) for part in section("Tracepoints").split("\n\n")
+        " ".join(part.split()) for part in find_section("Tracepoints").split("\n\n")
     ]
     events = EVENT.findall(SOURCES)
     assert len(events) == 7

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import valid, walk
-from fakekernel import Fake, pool
+from commandlib import check_schema, walk_commands
+from fakekernel import Fake, make_pool
 
 from bulkmm import cli
 from bulkmm.results import stats
@@ -105,11 +105,11 @@ on clearr --persist                  | 2 | unknown path clearr: did you mean cle
 """
 FLAGS = {
     words[1:]: {flag for one in parser._actions for flag in one.option_strings}
-    for words, parser in walk(cli.parser())
+    for words, parser in walk_commands(cli.build_parser())
 }
 
 
-def rows(table: str) -> list[Any]:
+def list_rows(table: str) -> list[Any]:
     parts = [line.split("|", 2) for line in table.strip().splitlines()]
     return [
         pytest.param(words.strip(), int(code), message.strip(), id=words.strip())
@@ -148,14 +148,14 @@ def get_refusal(
     if "--json" in flags and "--" not in words:
         cli.main([*words, "--json"])
         document = json.loads(capsys.readouterr().out)
-        valid(document)
+        check_schema(document)
         if "--format" not in words:
             error = {"message": line[8:-1], "exit_code": code}
             assert document["error"] == error
     return code, line
 
 
-@pytest.mark.parametrize(("words", "code", "message"), rows(TABLE))
+@pytest.mark.parametrize(("words", "code", "message"), list_rows(TABLE))
 def test_it_is_refused(
     loaded: Fake,
     files: dict[str, str],
@@ -165,7 +165,7 @@ def test_it_is_refused(
     code: int,
     message: str,
 ) -> None:
-    pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2), 2: (0, 0, 0)})
+    make_pool(loaded, {0: (10, 6, 0), 1: (4, 4, 2), 2: (0, 0, 0)})
     loaded.write("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 0 kB")
     home = Path(files["home"])
     before = {p: p.read_bytes() for p in home.rglob("*") if p.is_file()}
@@ -175,7 +175,7 @@ def test_it_is_refused(
     assert {p: p.read_bytes() for p in home.rglob("*") if p.is_file()} == before
 
 
-@pytest.mark.parametrize(("words", "code", "message"), rows(UNLOADED))
+@pytest.mark.parametrize(("words", "code", "message"), list_rows(UNLOADED))
 def test_without_what_it_needs(
     kernel: Fake,
     capsys: pytest.CaptureFixture[str],

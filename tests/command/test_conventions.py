@@ -6,15 +6,15 @@ import re
 import shlex
 
 import pytest
-from commandlib import ROOT, walk
+from commandlib import ROOT, walk_commands
 
 from bulkmm import cli
 from bulkmm.shell.errors import Exit
 
-PARSER = cli.parser()
+PARSER = cli.build_parser()
 COMMANDS = [
     pytest.param(one, id=" ".join(words))
-    for words, one in walk(PARSER)
+    for words, one in walk_commands(PARSER)
     if one is not PARSER
 ]
 PAGE = (ROOT / "docs" / "command.md").read_text()

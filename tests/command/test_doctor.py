@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from commandlib import Command
-from fakekernel import RELEASE, Fake, load, pool
+from fakekernel import RELEASE, Fake, load_module, make_pool
 
 from bulkmm.control import tracefs
 from bulkmm.control.system_files import SystemFiles
@@ -37,14 +37,14 @@ INIT, SET = "init_pageblock_migratetype", "set_pageblock_migratetype"
 AREA = "get_vm_area_caller"
 
 
-def paths(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def paths_of(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return verdict and reasons by path."""
     return {
         p["name"]: (p["verdict"], "; ".join(p["reasons"])) for p in document["paths"]
     }
 
 
-def states(document: dict[str, Any]) -> dict[str, str]:
+def states_of(document: dict[str, Any]) -> dict[str, str]:
     """Return the states of what was checked."""
     return {check["name"]: check["state"] for check in document["checks"]}
 
@@ -52,8 +52,10 @@ def states(document: dict[str, Any]) -> dict[str, str]:
 def test_all_would_attach(bulkmm: Command) -> None:
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.OK
-    assert {verdict for verdict, _ in paths(result.json).values()} == {"would attach"}
-    assert set(states(result.json).values()) == {"ok", "care"}  # not installed
+    assert {verdict for verdict, _ in paths_of(result.json).values()} == {
+        "would attach"
+    }
+    assert set(states_of(result.json).values()) == {"ok", "care"}  # not installed
     output = bulkmm("doctor").out
     assert "memmap: would attach\n" in output
     assert "ok    kernel " in output
@@ -63,8 +65,8 @@ def test_without_proc(kernel: Fake, bulkmm: Command) -> None:
     shutil.rmtree(kernel.root / "proc")
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.ENVIRONMENT
-    assert states(result.json)["kernel.ftrace_enabled"] == "unknown"
-    assert "no" not in states(result.json).values()
+    assert states_of(result.json)["kernel.ftrace_enabled"] == "unknown"
+    assert "no" not in states_of(result.json).values()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives up its rights")
@@ -79,17 +81,17 @@ def test_a_directory_that_is_roots_alone(kernel: Fake) -> None:
 
 
 def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
-    attached(kernel)
+    attach_paths(kernel)
     line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30 [bulkmm]"
     kernel.write(ENABLED, line)
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.OK
-    verdicts = paths(result.json)
+    verdicts = paths_of(result.json)
     assert verdicts["memmap"] == verdicts["clear"] == ("attached", "")
-    assert states(result.json)["module"] == "ok"
+    assert states_of(result.json)["module"] == "ok"
 
 
-def edit(file: str, old: str, new: str) -> Edit:
+def edit_file(file: str, old: str, new: str) -> Edit:
     """Change a part of a file that must be there, or all of it."""
 
     def edited(fake: Fake) -> None:
@@ -101,33 +103,33 @@ def edit(file: str, old: str, new: str) -> Edit:
 
 
 def drop_symbol(name: str) -> Edit:
-    return edit(KALLSYMS, f"0000000000000000 t {name}", "0 t other")
+    return edit_file(KALLSYMS, f"0000000000000000 t {name}", "0 t other")
 
 
-def added(line: str) -> Edit:
-    return edit(KALLSYMS, "0 D jiffies", line)
+def add_line(line: str) -> Edit:
+    return edit_file(KALLSYMS, "0 D jiffies", line)
 
 
-def tried(fake: Fake) -> None:
-    load(fake)
+def make_tried(fake: Fake) -> None:
+    load_module(fake)
     fake.write("/sys/kernel/bulkmm/clear/hook", f"-22 {FOLIO}: not allowed")
 
 
-def removed(name: str) -> Edit:
+def remove_file(name: str) -> Edit:
     return lambda fake: fake.remove(name)
 
 
-def older(fake: Fake) -> None:
+def make_older(fake: Fake) -> None:
     fake.write(RELEASED, OLD)
     fake.write(f"/boot/config-{OLD}", fake.read(CONFIG))
 
 
-def attached(fake: Fake) -> None:
-    load(fake)
+def attach_paths(fake: Fake) -> None:
+    load_module(fake)
     fake.write("/sys/kernel/bulkmm/clear/hook", f"0 {FOLIO}: attached")
 
 
-def packed(size: int | None) -> Edit:
+def pack_configuration(size: int | None) -> Edit:
     """Have the configuration in the kernel itself, whole or cut."""
 
     def edit(fake: Fake) -> None:
@@ -138,18 +140,18 @@ def packed(size: int | None) -> Edit:
     return edit
 
 
-def emptied(file: str) -> Edit:
+def empty_file(file: str) -> Edit:
     return lambda fake: fake.write(file, "")
 
 
-LIVE = edit(ENABLED, "", f"{FOLIO} (1) R I    \ttramp: x")
+LIVE = edit_file(ENABLED, "", f"{FOLIO} (1) R I    \ttramp: x")
 BPF = f"{FOLIO} (1)    D  \n\tdirect-->bpf_trampoline_1+0x0/0x9"
-UNTRACED = edit(FILTERS, f"{FOLIO}\n", "")
-KASAN = edit(CONFIG, "CONFIG_KPROBES=y", "CONFIG_KPROBES=y\nCONFIG_KASAN=y")
-FLAT = edit(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", "")
-CLONE = added(f"0 t {FOLIO}.constprop.0")
+UNTRACED = edit_file(FILTERS, f"{FOLIO}\n", "")
+KASAN = edit_file(CONFIG, "CONFIG_KPROBES=y", "CONFIG_KPROBES=y\nCONFIG_KASAN=y")
+FLAT = edit_file(CONFIG, "CONFIG_SPARSEMEM_VMEMMAP=y\n", "")
+CLONE = add_line(f"0 t {FOLIO}.constprop.0")
 HIGH = drop_symbol("clear_highpages_kasan_tagged")
-NO_ZEROING = edit("/proc/cmdline", "", "init_on_alloc=0")
+NO_ZEROING = edit_file("/proc/cmdline", "", "init_on_alloc=0")
 NO, YES, UNKNOWN = "would not attach", "would attach", "unknown"
 CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
 
@@ -164,13 +166,13 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
             NO,
             f"changed it to {FOLIO}.constprop.0",
         ),
-        ([added(f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
+        ([add_line(f"0 t {FOLIO}")], "clear", NO, "has 2 functions of"),
         ([UNTRACED], "clear", NO, "the kernel does not allow tracing it"),
         ([LIVE], "clear", NO, "a live patch is attached to it"),
-        ([edit(ENABLED, "", BPF)], "clear", NO, "bpf_trampoline_1+0x0/0x9"),
+        ([edit_file(ENABLED, "", BPF)], "clear", NO, "bpf_trampoline_1+0x0/0x9"),
         ([KASAN], "clear", NO, "CONFIG_KASAN is set"),
         ([FLAT], "memmap", NO, "CONFIG_SPARSEMEM_VMEMMAP is not set"),
-        ([tried], "clear", NO, f"the module reports for {FOLIO}: not allowed"),
+        ([make_tried], "clear", NO, f"the module reports for {FOLIO}: not allowed"),
         # one of two names is enough
         ([drop_symbol(SET)], "memmap", YES, ""),
         (
@@ -189,17 +191,17 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         # not needed where the allocator does not clear, or not alone
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
         ([HIGH, NO_ZEROING], "alloc", "not needed", ""),
-        ([HIGH, older], "alloc", "not needed", ""),
-        ([removed(FILTERS)], "memmap", UNKNOWN, "only root can list"),
-        ([removed(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
-        ([removed(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
-        ([packed(None)], "memmap", YES, ""),
-        ([packed(20)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([HIGH, make_older], "alloc", "not needed", ""),
+        ([remove_file(FILTERS)], "memmap", UNKNOWN, "only root can list"),
+        ([remove_file(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
+        ([remove_file(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([pack_configuration(None)], "memmap", YES, ""),
+        ([pack_configuration(20)], "memmap", UNKNOWN, "configuration cannot be read"),
         # as a container has it, whose runtime masks it
-        ([packed(0)], "memmap", UNKNOWN, "configuration cannot be read"),
-        ([emptied(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
-        ([emptied(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
-        ([emptied(FILTERS)], "memmap", UNKNOWN, "only root can list"),
+        ([pack_configuration(0)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([empty_file(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
+        ([empty_file(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
+        ([empty_file(FILTERS)], "memmap", UNKNOWN, "only root can list"),
     ],
 )
 def test_the_verdict_on_a_path(
@@ -215,7 +217,7 @@ def test_the_verdict_on_a_path(
         edit(kernel)
     result = bulkmm("doctor", "--json")
     assert result.code == CODES.get(verdict, Exit.OK)
-    actual, reasons = paths(result.json)[path]
+    actual, reasons = paths_of(result.json)[path]
     assert actual == verdict, reasons
     assert why in reasons
 
@@ -243,8 +245,8 @@ def test_what_is_wrong_with_a_kernel(
     kernel.write(file, text)
     result = bulkmm("doctor", "--json")
     assert result.code == (Exit.VERDICT if state == "no" else Exit.OK)
-    assert states(result.json)[name] == state
-    whys = [why for _, why in paths(result.json).values()]
+    assert states_of(result.json)[name] == state
+    whys = [why for _, why in paths_of(result.json).values()]
     assert all((name in why) is (state == "no") for why in whys)
 
 
@@ -265,7 +267,7 @@ def test_an_empty_file_tells_nothing(
     kernel: Fake, bulkmm: Command, file: str, name: str
 ) -> None:
     kernel.write(file, "")
-    assert states(bulkmm("doctor", "--json").json)[name] == "unknown"
+    assert states_of(bulkmm("doctor", "--json").json)[name] == "unknown"
 
 
 def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
@@ -294,8 +296,8 @@ def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.VERDICT
     assert "modprobe bulkmm inert=0" in result.json["remedies"]
-    load(kernel)  # with inert=0: its hooks say what is so
-    assert "bulkmm.inert" not in states(bulkmm("doctor", "--json").json)
+    load_module(kernel)  # with inert=0: its hooks say what is so
+    assert "bulkmm.inert" not in states_of(bulkmm("doctor", "--json").json)
 
 
 def test_another_prototype_is_refused_as_the_module_does(
@@ -311,10 +313,12 @@ def test_another_prototype_is_refused_as_the_module_does(
     (kernel.root / "sys/kernel/btf/vmlinux").write_bytes(head + types + names)
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.VERDICT
-    verdict, why = paths(result.json)["hotplug"]
+    verdict, why = paths_of(result.json)["hotplug"]
     assert verdict == "would not attach"
     assert "set_zone_contiguous: void (int)" in why
-    assert "folio_zero_user or clear_huge_page: none" in paths(result.json)["clear"][1]
+    assert (
+        "folio_zero_user or clear_huge_page: none" in paths_of(result.json)["clear"][1]
+    )
 
 
 def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:
@@ -334,7 +338,7 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     kernel.write(f"{driver}/dax0.0/size", str(2 << 30))
     kernel.write(f"{driver}/new_id", "")
     assert get_message() == "struct pages of 102 GiB were built without bulkmm"
-    load(kernel)
+    load_module(kernel)
     late = "were built before the module was loaded or memmap was on"
     kernel.counters("memmap", hits=0, fallback_off=0, fallback_small=0)
     assert get_message() == f"struct pages of 102 GiB {late}"
@@ -382,12 +386,12 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
         reasons = bulkmm("doctor", "--json").json["fit"]["reasons"]
         return [why for why in reasons if why.startswith("prezero: ")]
 
-    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     cleared = "free 2M pages are cleared when a program takes them"
     remedy = "bulkmm on prezero, then bulkmm pool zero"
     off = f"prezero: at least 10 of 10 {cleared}: {remedy}"
     assert get_reasons() == [off]
-    load(kernel)
+    load_module(kernel)
     assert get_reasons() == [off]
     kernel.write("/sys/kernel/bulkmm/prezero/mode", "off [on]")
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 5\n2048 1 4")

@@ -126,7 +126,7 @@ def test_progress_that_nobody_reads(unread: int) -> None:
     script = (
         "from bulkmm.shell import streams; from bulkmm.shell.progress import Progress; "
     )
-    script += "streams.replace(); progress = Progress(); "
+    script += "streams.replace_streams(); progress = Progress(); "
     script += "[progress.note('a') for _ in range(9)]; print('done')"
     result = run_python("-c", script, stdout=subprocess.PIPE, stderr=unread)
     assert (result.returncode, result.stdout) == (0, b"done\n")

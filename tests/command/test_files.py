@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm import cli
 from bulkmm.results import finish
@@ -28,7 +28,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
     reader.start()
     files.need_place(pipe, "it")
-    files.write(pipe, "text", "it")
+    files.write_file(pipe, "text", "it")
     assert pipe.is_fifo()
     reader.join(10)
     assert read == ["text"]
@@ -53,7 +53,7 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     directory.mkdir()
     file.write_text("old")
     link.symlink_to(file)
-    files.write(link, "new", "it")
+    files.write_file(link, "new", "it")
     assert link.is_symlink()
     assert file.read_text() == "new"
     assert [one.name for one in directory.iterdir()] == ["a"]
@@ -63,10 +63,10 @@ def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
     file = tmp_path / "a"
     before = os.umask(0o077)
     try:
-        files.write(file, "new", "it")
+        files.write_file(file, "new", "it")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         file.chmod(0o644)
-        files.write(file, "newer", "it")
+        files.write_file(file, "newer", "it")
     finally:
         os.umask(before)
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
@@ -78,7 +78,7 @@ def test_what_others_wait_for_is_not_written_to(tmp_path: Path) -> None:
     victim, file = tmp_path / "victim", tmp_path / "a"
     victim.write_text("kept")
     (tmp_path / ".a.part").symlink_to(victim)
-    files.write(file, "new", "it")
+    files.write_file(file, "new", "it")
     assert (victim.read_text(), file.read_text()) == ("kept", "new")
     assert (tmp_path / ".a.part").is_symlink()
 
@@ -96,7 +96,7 @@ def test_a_directory_without_permission_is_refused_before_the_work() -> None:
             os.seteuid(0)
 
 
-def finished(
+def finish_write(
     file: Path, calls: list[str], *, fails: bool = False, ok: bool = True
 ) -> int:
     checks = [Check("a", ok, detail="")]
@@ -116,7 +116,7 @@ def finished(
 def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:
     calls: list[str] = []
     with pytest.raises(BulkmmError, match="cannot be written"):
-        finished(tmp_path / "no" / "file", calls)
+        finish_write(tmp_path / "no" / "file", calls)
     assert calls == ["table"]
 
 
@@ -124,11 +124,11 @@ def test_a_result_that_cannot_be_shown_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(OSError):  # noqa: PT011 - as it was raised
-        finished(tmp_path / "file", [], fails=True)
+        finish_write(tmp_path / "file", [], fails=True)
     for name in ("file", "submitted"):
         assert (tmp_path / name).read_text().startswith('{"schema_version"')
     with pytest.raises(OSError):  # noqa: PT011 - as it was raised
-        finished(tmp_path / "file", [], fails=True, ok=False)
+        finish_write(tmp_path / "file", [], fails=True, ok=False)
     assert "check failed: a" in capsys.readouterr().err
 
 
@@ -147,5 +147,5 @@ FULL = "standard output: No space left on device"
     ],
 )
 def test_a_stream_that_is_closed_or_full(words: str, code: Exit, stderr: str) -> None:
-    result = completed(["sh", "-c", f'"$0" -m bulkmm.cli {words}', sys.executable])
+    result = run_program(["sh", "-c", f'"$0" -m bulkmm.cli {words}', sys.executable])
     assert (result.returncode, result.stderr) == (code, stderr)

@@ -95,28 +95,28 @@ def test_without_the_module(results: Results) -> None:
     assert results["status gone"].code == Exit.VERDICT
 
 
-def unserved(results: Results) -> dict[str, str]:
+def find_unserved(results: Results) -> dict[str, str]:
     """Return the paths that the kernel has work for, with a function that it lacks."""
     return (
         {"prezero": "alloc_hugetlb_folio_nodemask"} if results.kernel == "6.1" else {}
     )
 
 
-def doctor(results: Results, step: str) -> dict[str, Any]:
+def read_doctor(results: Results, step: str) -> dict[str, Any]:
     """Return what doctor said in a step in which nothing else is wrong."""
-    return results.json(step, Exit.VERDICT if unserved(results) else Exit.OK)
+    return results.json(step, Exit.VERDICT if find_unserved(results) else Exit.OK)
 
 
-def verdicts(results: Results, step: str) -> dict[str, Any]:
+def read_verdicts(results: Results, step: str) -> dict[str, Any]:
     """Return what it said of each path that can attach."""
-    paths = {path["name"]: path for path in doctor(results, step)["paths"]}
+    paths = {path["name"]: path for path in read_doctor(results, step)["paths"]}
     failures = {name for name in paths if paths[name]["verdict"] == "would not attach"}
-    assert failures == {*unserved(results)}
+    assert failures == {*find_unserved(results)}
     return {name: paths[name] for name in paths if name not in failures}
 
 
 def test_doctor_foresees_what_attaches(results: Results) -> None:
-    foreseen = verdicts(results, "doctor without")
+    foreseen = read_verdicts(results, "doctor without")
     attached = results.paths("status on")
     for name in foreseen:
         verdict = foreseen[name]["verdict"]
@@ -128,9 +128,9 @@ def test_doctor_foresees_what_attaches(results: Results) -> None:
         lacking = {why.split()[1].rstrip(":") for why in foreseen[name]["reasons"]}
         missed = {h["symbol"] for h in attached[name]["hooks"] if not h["attached"]}
         assert lacking == missed
-    on = verdicts(results, "doctor on").values()
+    on = read_verdicts(results, "doctor on").values()
     assert {path["verdict"] for path in on} <= {"attached", "not needed"}
-    states = {c["state"] for c in doctor(results, "doctor without")["checks"]}
+    states = {c["state"] for c in read_doctor(results, "doctor without")["checks"]}
     assert "unknown" not in states
 
 
@@ -139,7 +139,7 @@ def test_a_device_that_was_up_before_the_module(results: Results) -> None:
     messages = [
         [
             c["says"]
-            for c in doctor(results, name)["checks"]
+            for c in read_doctor(results, name)["checks"]
             if c["name"] == "device memory"
         ]
         for name in ("doctor without", "doctor on", "doctor bound")
@@ -163,7 +163,7 @@ def test_a_function_that_is_taken(results: Results) -> None:
     message = results.json("on taken", Exit.ENVIRONMENT)["error"]["message"]
     assert "memmap_init_zone_device" in message
     assert hook["why"] in message
-    assert verdicts(results, "doctor on")["memmap"]["verdict"] == "attached"
+    assert read_verdicts(results, "doctor on")["memmap"]["verdict"] == "attached"
 
 
 def test_switching(results: Results) -> None:
@@ -172,7 +172,7 @@ def test_switching(results: Results) -> None:
     assert set(paths) == set(PATHS)
     for path, mode in PATHS.items():
         if results[f"on {path}"].code == Exit.ENVIRONMENT:
-            lacks = {"alloc": "clear_highpages_kasan_tagged", **unserved(results)}
+            lacks = {"alloc": "clear_highpages_kasan_tagged", **find_unserved(results)}
             assert lacks[path] in results[f"on {path}"].out
             assert ": the kernel has no such function" in results[f"on {path}"].out
             continue

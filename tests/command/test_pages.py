@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commandlib import ROOT, walk
-from fakekernel import Fake, kernel, load
-from programs import completed
+from commandlib import ROOT, walk_commands
+from fakekernel import Fake, load_module, make_kernel
+from programs import run_program
 
 from bulkmm import cli
 
@@ -19,7 +19,7 @@ PLACES = (
     "zsh/site-functions/_bulkmm",
     "fish/vendor_completions.d/bulkmm.fish",
 )
-COMMANDS = list(walk(cli.parser()))
+COMMANDS = list(walk_commands(cli.build_parser()))
 WORDS = (
     ("on ", {"clear", "later", "memmap"}),
     ("status l", {"later"}),
@@ -67,11 +67,11 @@ def offers(
     share: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, set[str]]:
     """Return what bash offers for each line, all asked of one shell."""
-    fake: Fake = load(kernel(tmp_path_factory.mktemp("kernel")))
+    fake: Fake = load_module(make_kernel(tmp_path_factory.mktemp("kernel")))
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
     environment["BULKMM_SYSFS"] = str(fake.root / "sys/kernel/bulkmm")
     words = ["bash", "-c", BASH, "bash", share / PLACES[2], *LINES]
-    result = completed(words, check=True, env=environment)
+    result = run_program(words, check=True, env=environment)
     assert result.stderr == ""
     completions = {}
     for part in re.split(r"^= ", result.stdout, flags=re.MULTILINE)[1:]:

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 from commandlib import Command, Result
-from fakekernel import Fake, pool
-from programs import completed
+from fakekernel import Fake, make_pool
+from programs import run_program
 from rootlib import alone_with_the_pool
 
 from bulkmm.control.pools import TOTAL, Pool
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow, reserve, zero
-from bulkmm.pool.run import NodeZeroed, _state
+from bulkmm.pool.run import NodeZeroed, _read_state
 from bulkmm.shell.errors import Exit
 
 MIB = 1 << 20
@@ -28,7 +28,7 @@ MIB = 1 << 20
 @pytest.fixture
 def two(kernel: Fake) -> Fake:
     """Return a kernel of two nodes with memory."""
-    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
     return kernel
 
 
@@ -68,7 +68,7 @@ BLOCKS, ZONE = "/proc/buddyinfo", "Node 0, zone Normal"
 GIANT = ("--page", "1G", "--size", "4G", "--dry-run", "--json")
 
 
-def sized(kernel: Fake, mib: dict[int, tuple[int, int]]) -> None:
+def set_sizes(kernel: Fake, mib: dict[int, tuple[int, int]]) -> None:
     """Give nodes so much memory, in all and free."""
     for node, (total, free) in mib.items():
         text = SMALL.format(node, total << 10, free << 10)
@@ -91,7 +91,7 @@ def test_what_a_node_lacks_others_give(
     memory: dict[int, tuple[int, int]],
     per_node: dict[int, int],
 ) -> None:
-    sized(two, memory)
+    set_sizes(two, memory)
     change = bulkmm(
         "pool", "grow", "--page", "2M", "--size", size, "--dry-run", "--json"
     )
@@ -101,7 +101,7 @@ def test_what_a_node_lacks_others_give(
 def test_a_shrink_takes_what_a_node_lacks_from_others(
     kernel: Fake, bulkmm: Command
 ) -> None:
-    pool(kernel, {0: (10, 9, 0), 1: (4, 1, 0)})
+    make_pool(kernel, {0: (10, 9, 0), 1: (4, 1, 0)})
     result = bulkmm("pool", "shrink", "--page", "2M", "--size", "10M")
     assert result.code == Exit.OK, result.err
     pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
@@ -120,8 +120,8 @@ def test_others_make_up_for_a_node_that_gives_less(
 
     monkeypatch.setattr(Pool, "write", limited)
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
-    sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    set_sizes(kernel, {0: (4096, 4096), 1: (4096, 4096)})
     result = bulkmm("pool", "grow", "--page", "2M", "--size", "20M")
     assert result.code == Exit.OK, result.err
     first, second = result.out.splitlines()
@@ -140,10 +140,10 @@ def test_what_was_lent_is_given_back_where_a_node_gave_less(
 
     monkeypatch.setattr(Pool, "write", limited)
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
-    sized(kernel, {0: (4096, 4096), 1: (4096, 4096)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    set_sizes(kernel, {0: (4096, 4096), 1: (4096, 4096)})
     pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
-    with grow.lent(pool_2m, 10):
+    with grow.borrow_pages(pool_2m, 10):
         assert [part.count_persistent() for part in pool_2m.list_parts()] == [15, 7]
     assert next(iter(pool_2m.list_parts())).count_persistent() == 10
 
@@ -158,7 +158,7 @@ def test_what_others_add_meanwhile_stays(
 
     monkeypatch.setattr(Pool, "write", added)
     monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
     pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
     assert [part.count_persistent() for part in pool_2m.list_parts()] == [17, 6]
@@ -180,7 +180,7 @@ def test_what_others_add_meanwhile_stays(
 def test_pages_of_a_gibibyte_are_not_of_movable_memory(
     two: Fake, bulkmm: Command, files: dict[str, str], outcome: dict[int, int] | str
 ) -> None:
-    sized(two, {0: (65536, 65536), 1: (65536, 65536)})
+    set_sizes(two, {0: (65536, 65536), 1: (65536, 65536)})
     for node in (0, 1):
         home = f"{NODE}/node{node}/hugepages/hugepages-1048576kB"
         two.write(f"{home}/nr_hugepages", "0", 0o644)
@@ -211,7 +211,7 @@ def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -
         how = ("--page", "2M", "--size", "10M", "--dry-run", "--json", *words)
         return bulkmm("pool", "grow", *how)
 
-    sized(two, {0: (65536, 65536), 1: (65536, 65536)})
+    set_sizes(two, {0: (65536, 65536), 1: (65536, 65536)})
     two.write("/proc/self/status", "Name:\tbulkmm\nMems_allowed_list:\t0,2-3")
     assert [(one["node"], one["wanted"]) for one in planned().json["nodes"]] == [(0, 5)]
     result = planned("--node", "1")
@@ -228,7 +228,9 @@ def test_nodes_outside_of_the_cpuset_are_not_asked(two: Fake, bulkmm: Command) -
 def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
     def get_reason(node: int, free: int, margin: float) -> str:
         result = NodeZeroed(2 * MIB, node, free, 0, tried_all=False)
-        return _state(SystemFiles(two.root), result, margin).partition(" because ")[2]
+        return _read_state(SystemFiles(two.root), result, margin).partition(
+            " because "
+        )[2]
 
     # 3 pages are reserved, of 10 on node 0
     assert get_reason(0, free=6, margin=0.2).startswith("others need them, or they are")
@@ -305,7 +307,7 @@ def test_what_others_set_while_pages_are_reserved_stays(
     code: int,
 ) -> None:
     """That takes minutes for a large pool; its overcommit is theirs, too."""
-    pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
     changed = Pool(SystemFiles(kernel.root), 2 * MIB)
 
     def take(*_: object) -> Iterator[int]:
@@ -335,7 +337,7 @@ def test_signals_leave_no_pool_half_changed(
 ) -> None:
     """An interrupt within some writes: the second comes while the first is undone."""
     word, at, pages = case
-    pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
+    make_pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
     write, writes = Pool.write, 0
 
     def signalled(self: Pool, name: str, value: int) -> None:
@@ -401,7 +403,7 @@ def test_without_directories_of_nodes_there_is_one() -> None:
     def masked(*words: str) -> dict[str, Any]:
         argv = [sys.executable, "-m", "bulkmm.cli", "pool", *words, "--json"]
         alone = ["unshare", "--mount", "sh", "-ec", MASKED, "sh", *argv]
-        result = completed(alone, timeout=60)
+        result = run_program(alone, timeout=60)
         assert result.returncode == Exit.OK, result.stderr
         document: dict[str, Any] = json.loads(result.stdout)
         return document
@@ -431,7 +433,7 @@ def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
 
     def changed(how: str, *words: str) -> int:
         argv = [sys.executable, "-m", "bulkmm.cli", "pool", how, "--page", "2M"]
-        return completed([*argv, "--size", "198M", *words], timeout=60).returncode
+        return run_program([*argv, "--size", "198M", *words], timeout=60).returncode
 
     with alone_with_the_pool():
         before = counts()

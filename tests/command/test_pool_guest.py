@@ -59,15 +59,15 @@ def results(request: pytest.FixtureRequest) -> Results:
     return guest.run_steps(request.param, STEPS, "init_on_alloc=0", **MACHINE)
 
 
-def nodes(document: dict[str, Any]) -> list[tuple[int, int]]:
+def pages_by_node(document: dict[str, Any]) -> list[tuple[int, int]]:
     """Return the pages of each node, and how many of them are surplus."""
     return [(one["pages"], one["surplus"]) for one in document["pool"]["nodes"]]
 
 
 def test_a_node_gets_its_part(results: Results) -> None:
-    assert nodes(results.json("all")) == [(33, 0), (32, 0), (32, 0)]
-    assert nodes(results.json("one")) == [(33, 0), (48, 0), (32, 0)]
-    assert nodes(results.json("six")) == [(2, 0), (2, 0), (2, 0)]
+    assert pages_by_node(results.json("all")) == [(33, 0), (32, 0), (32, 0)]
+    assert pages_by_node(results.json("one")) == [(33, 0), (48, 0), (32, 0)]
+    assert pages_by_node(results.json("six")) == [(2, 0), (2, 0), (2, 0)]
 
 
 def test_a_page_of_a_gibibyte(results: Results) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commandlib import SCHEMA, Command, Result
 from fakekernel import COUNTERS, PATHS, RELEASE, ZEROING, Fake
-from programs import completed
+from programs import run_program
 
 from bulkmm.shell.errors import Exit
 
@@ -121,5 +121,5 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(loaded: Fake) ->
         "sys.exit(f'imported: {heavy}' if heavy else code)"
     )
     command = [sys.executable, "-c", script, "status", "--root", str(loaded.root)]
-    result = completed(command)
+    result = run_program(command)
     assert result.returncode == 0, result.stderr

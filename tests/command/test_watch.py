@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import Command, valid
+from commandlib import Command, check_schema
 from fakekernel import Fake
 from programs import on_terminal
 
@@ -21,7 +21,7 @@ from bulkmm.shell.errors import Exit
 QUICK = ("--interval", "0.05")
 
 
-def look(fake: Fake, name: str) -> module.KernelPath:
+def look_once(fake: Fake, name: str) -> module.KernelPath:
     state = module.read_module(SystemFiles(fake.root))
     assert state
     return next(path for path in state.paths if path.name == name)
@@ -43,9 +43,9 @@ def test_rates(
     rates: tuple[float, float, float | None],
     small: float,
 ) -> None:
-    before = look(loaded, "clear")
+    before = look_once(loaded, "clear")
     loaded.counters("clear", fallback_small=27, **moved)
-    actual = watch.compute_rates(before, look(loaded, "clear"), 2.0, None)
+    actual = watch.compute_rates(before, look_once(loaded, "clear"), 2.0, None)
     assert (actual.requests_per_s, actual.bytes_per_s, actual.mean_ns) == rates
     assert actual.fallbacks_per_s == {"off": 0, "small": small}
 
@@ -57,7 +57,7 @@ def test_json_is_a_document_a_line(bulkmm: Command) -> None:
     documents = [json.loads(line) for line in result.out.splitlines()]
     assert len(documents) == 2
     for document in documents:
-        valid(document)
+        check_schema(document)
         assert [path["name"] for path in document["paths"]] == ["clear", "later"]
         assert document["seconds"] >= 0.05
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import made
 import pytest
-from fakekernel import RELEASE, Fake, load, pool
+from fakekernel import RELEASE, Fake, load_module, make_pool
 
 from bench.kernel import find, measure, ratios
 from bulkmm import cli
@@ -27,7 +27,7 @@ CLEAR = Function("clear", "folio_zero_user")
 VMAP = Function("vmap", "vmap_small_pages_range_noflush")
 
 
-def figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
+def make_figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
     """Return figures as they are kept: 100 GiB of devices in 0.25 s, say."""
     gib_per_s = {"gb_per_s": (1 << 30) / 1e9}
     return {
@@ -41,8 +41,10 @@ def figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
 def ratios_file(tmp_path: Path) -> Path:
     """Return figures of two CPUs."""
     file = tmp_path / "ratios.json"
-    by_series = {"6.12": figures(1.6, 20.0), "7.3": figures(1.0, 20.0)}
-    file.write_text(json.dumps({ZEN4: by_series, "other": {"6.12": figures(1.2, 9.0)}}))
+    by_series = {"6.12": make_figures(1.6, 20.0), "7.3": make_figures(1.0, 20.0)}
+    file.write_text(
+        json.dumps({ZEN4: by_series, "other": {"6.12": make_figures(1.2, 9.0)}})
+    )
     return file
 
 
@@ -169,7 +171,7 @@ def test_the_least_gain_of_copy_is_its_least_scenario() -> None:
 def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
     zoneinfo = "Node 0, zone   Device\n  pages free     0\n        spanned  26214400\n"
     kernel.write("/proc/zoneinfo", f"{zoneinfo}Node 1, zone    DMA")
-    pool(kernel, {0: (40, 40, 0)})
+    make_pool(kernel, {0: (40, 40, 0)})
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 8")
     ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
     devices, pages = gain.early(SystemFiles(kernel.root), ratios)
@@ -177,7 +179,7 @@ def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(1 / 16)
     assert devices.saved_seconds == pytest.approx(0.25 * 3 / 4)
-    load(kernel)  # which has seen them come up
+    load_module(kernel)  # which has seen them come up
     assert gain.early(SystemFiles(kernel.root), ratios) == [pages]
 
 

@@ -184,29 +184,32 @@ def results(request: pytest.FixtureRequest) -> Results:
     return guest.run_steps(request.param, STEPS, "init_on_alloc=1")
 
 
-def rows(
+def rows_by_function(
     results: Results, step: str, field: str = "functions"
 ) -> dict[str, dict[str, Any]]:
     """Return the rows of a document by function."""
     return {one["function"]: one for one in results.json(step)[field]}
 
 
-def expected(results: Results) -> dict[str, int]:
+def expected_calls(results: Results) -> dict[str, int]:
     """Return the calls of WORK: 6.13 and later leave its touches to the allocator."""
     if results.kernel == "7.3":
-        return {"do_huge_pmd_anonymous_page": FAULTED, clears(results): POPULATED}
-    return {clears(results): FAULTED + POPULATED}
+        return {
+            "do_huge_pmd_anonymous_page": FAULTED,
+            clearing_function(results): POPULATED,
+        }
+    return {clearing_function(results): FAULTED + POPULATED}
 
 
-def clears(results: Results) -> str:
+def clearing_function(results: Results) -> str:
     """Return the function that zeroes huge pages."""
     return CLEARS.get(results.kernel, "folio_zero_user")
 
 
 @pytest.mark.parametrize("step", ["counted", "compared"])
 def test_every_call_is_counted_and_timed(results: Results, step: str) -> None:
-    functions = rows(results, step)
-    for name, calls in expected(results).items():
+    functions = rows_by_function(results, step)
+    for name, calls in expected_calls(results).items():
         row = functions[name]
         assert (row["calls"], row["timed"]) == (calls, calls), functions
         assert row["seconds"] > 0
@@ -217,9 +220,9 @@ def test_every_call_is_counted_and_timed(results: Results, step: str) -> None:
 
 def test_the_module_serves_what_was_counted(results: Results) -> None:
     clear = results.paths("status")["clear"]
-    calls = expected(results)[clears(results)]
+    calls = expected_calls(results)[clearing_function(results)]
     assert clear["counters"]["hits"] == calls
-    row = rows(results, "compared", "compared")[clears(results)]
+    row = rows_by_function(results, "compared", "compared")[clearing_function(results)]
     assert min(row["before_ns"], row["now_ns"], row["ratio"], *row["expected"]) > 0
 
 
@@ -277,7 +280,9 @@ def test_what_counting_costs(kernel: str) -> None:
         ("sh", "cat /ns /counted"),
     ]
     machine = {"counted": True, "accel": "tcg"}
-    _, plain, _, with_worth = guest.run(kernel, steps, "init_on_alloc=0", **machine)
+    _, plain, _, with_worth = guest.run_guest(
+        kernel, steps, "init_on_alloc=0", **machine
+    )
     before, now = (
         min(int(ns) for ns in re.findall(r" ns=(\d+)", one.out))
         for one in (plain, with_worth)

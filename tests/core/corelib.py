@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cffi import FFI
-from programs import completed
+from programs import run_program
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "build" / "native"
@@ -31,14 +31,14 @@ HEADS, UNITS = 8, 3
 WORD_MASK = 2**64 - 1
 
 
-def declarations() -> str:
+def read_declarations() -> str:
     """Return what the headers declare, without macros and bodies."""
     names = ("bmm", "calibrate", "learn", "select", "cpu")
     text = "".join(f'#include "{name}.h"\n' for name in names)
     flags = ["-E", "-xc", "-D__attribute__(x)=", f"-I{ROOT / 'core'}"]
     command = ["cc", *flags, f"-I{ROOT / 'lib'}", "-"]
     lines, in_project = [], False
-    for line in completed(command, input=text, check=True).stdout.splitlines():
+    for line in run_program(command, input=text, check=True).stdout.splitlines():
         if line.startswith("# "):
             in_project = str(ROOT) in line
         elif in_project:
@@ -48,11 +48,11 @@ def declarations() -> str:
 
 
 ffi = FFI()
-ffi.cdef(declarations())
+ffi.cdef(read_declarations())
 
 
 @cache
-def meson(
+def build_target(
     build: Path,
     *options: str,
     compiler: str = "",
@@ -78,7 +78,7 @@ def meson(
             setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
             steps.insert(0, [*setup, *OPTIONS.get(build, ()), *options])
         for step in steps:
-            result = completed(step, env=environment)
+            result = run_program(step, env=environment)
             assert not result.returncode, result.stdout + result.stderr
 
 
@@ -92,23 +92,23 @@ def kept_inputs(to: Path) -> list[Path]:
 
 
 @cache
-def core() -> Any:
+def build_core() -> Any:
     """Return the core, built if need be."""
-    meson(NATIVE, target="bmmcore:shared_library")
+    build_target(NATIVE, target="bmmcore:shared_library")
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
 
 
-def run(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
+def run_test_program(name: str, *words: str, by: tuple[str, ...] = ()) -> list[str]:
     """Run a test program; return the lines it prints."""
-    meson(NATIVE, target=f"bmm-{name}")
-    result = completed([*by, NATIVE / f"bmm-{name}", *words])
+    build_target(NATIVE, target=f"bmm-{name}")
+    result = run_program([*by, NATIVE / f"bmm-{name}", *words])
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.splitlines()
 
 
-def disassembled(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:
+def disassemble_object(objdump: str, path: Path, comment: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object."""
-    result = completed([objdump, "-d", "--no-show-raw-insn", path], check=True)
+    result = run_program([objdump, "-d", "--no-show-raw-insn", path], check=True)
     functions: dict[str, list[str]] = {}
     for line in result.stdout.splitlines():
         if start := re.match(r"[0-9a-f]+ <(.+)>:$", line):
@@ -139,7 +139,7 @@ def name_of(handle: Any) -> str:
 
 def backend_names(op: Op | None = None) -> list[str]:
     """Return the backends of this machine: all, or those for an operation."""
-    lib, names, i = core(), [], 0
+    lib, names, i = build_core(), [], 0
     while (handle := lib.bmm_backend_at(i)) != ffi.NULL:
         if any(lib.bmm_backend_can(handle, o) for o in (Op if op is None else [op])):
             names.append(name_of(handle))
@@ -147,28 +147,30 @@ def backend_names(op: Op | None = None) -> list[str]:
     return names
 
 
-def candidates(op: Op, *, skewed: bool = False) -> list[str]:
+def list_candidates(op: Op, *, skewed: bool = False) -> list[str]:
     """Return the backends that may be selected, the preferred one first."""
     handles = ffi.new("const struct bmm_backend *[16]")
     calls = ffi.new("struct bmm_calls *", {"op": op, "len": 4096, "skewed": skewed})
-    return [name_of(handles[k]) for k in range(core().bmm_candidates(calls, handles))]
+    return [
+        name_of(handles[k]) for k in range(build_core().bmm_candidates(calls, handles))
+    ]
 
 
-def selection(op: Op) -> list[str]:
+def read_selection(op: Op) -> list[str]:
     """Return the selected backends, one for each class of calls."""
     buf = ffi.new("char[200]")
-    core().bmm_backend_selection(op, buf, 200)
+    build_core().bmm_backend_selection(op, buf, 200)
     return ffi.string(buf).decode().split(",")
 
 
-def selected(op: Op) -> Any:
+def selected_backend(op: Op) -> Any:
     """Return the backend that long calls have, NULL before it is selected."""
-    return core().bmm_selections[op][6]
+    return build_core().bmm_selections[op][6]
 
 
-def backend(name: str, op: Op) -> Any:
+def find_backend(name: str, op: Op) -> Any:
     """Return a backend by name."""
-    handle = core().bmm_backend_find(op, name.encode(), len(name))
+    handle = build_core().bmm_backend_find(op, name.encode(), len(name))
     assert handle != ffi.NULL
     return handle
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import armlib
 import pytest
-from corelib import ROOT, disassembled, kept_inputs, meson
-from programs import completed
+from corelib import ROOT, build_target, disassemble_object, kept_inputs
+from programs import run_program
 
 CROSS = ROOT / "build" / "aarch64"
 LIBRARIES = "/usr/aarch64-linux-gnu"
@@ -36,14 +36,14 @@ ORDINARY_STORE = re.compile(r"st(?!np\b)\w+\s(?!.*\[sp\b)|(?:bl?|br)\s.*<mem")
 
 
 @cache
-def build() -> None:
-    meson(CROSS, "--cross-file", str(ROOT / "lib" / "cross" / "aarch64.ini"))
+def build_arm64() -> None:
+    build_target(CROSS, "--cross-file", str(ROOT / "lib" / "cross" / "aarch64.ini"))
 
 
-def run(program: str, cpu: str, *arguments: str) -> list[str]:
+def run_emulated(program: str, cpu: str, *arguments: str) -> list[str]:
     """Run a program on such a CPU, and return what it says."""
-    build()
-    result = completed(
+    build_arm64()
+    result = run_program(
         [armlib.qemu(), "-L", LIBRARIES, "-cpu", cpu, CROSS / program, *arguments],
         timeout=300,
     )
@@ -52,15 +52,15 @@ def run(program: str, cpu: str, *arguments: str) -> list[str]:
 
 
 @cache
-def instructions(obj: str) -> dict[str, list[str]]:
+def read_instructions(obj: str) -> dict[str, list[str]]:
     """Return the instructions of each function of an object of the core."""
-    build()
-    functions = disassembled(OBJDUMP, CROSS / "libbmmcore.a.p" / obj, "//")
+    build_arm64()
+    functions = disassemble_object(OBJDUMP, CROSS / "libbmmcore.a.p" / obj, "//")
     return {n: [c.replace("\t", " ") for c in code] for n, code in functions.items()}
 
 
-def backend(name: str) -> dict[str, list[str]]:
-    return instructions(f"core_arm64_{name}.c.o")
+def find_backend(name: str) -> dict[str, list[str]]:
+    return read_instructions(f"core_arm64_{name}.c.o")
 
 
 def ordinary_stores(code: list[str]) -> list[str]:
@@ -79,40 +79,40 @@ def nothing_wrong(cpu: str) -> list[str]:
 
 @on_every_cpu
 def test_every_backend_writes_what_generic_c_writes(cpu: str) -> None:
-    *lines, total = run("bmm-guarded", cpu)
+    *lines, total = run_emulated("bmm-guarded", cpu)
     assert lines == [*nothing_wrong(cpu), "moves: 0 wrong", "fills: 0 wrong"]
     assert int(total.split()[0]) > 100000
 
 
 @on_every_cpu
 def test_threads_that_change_the_selection(cpu: str) -> None:
-    assert run("bmm-concurrent", cpu) == ["0 wrong"]
+    assert run_emulated("bmm-concurrent", cpu) == ["0 wrong"]
 
 
 def test_no_backend_cuts_a_length() -> None:
-    assert run("bmm-large", "max") == nothing_wrong("max")
+    assert run_emulated("bmm-large", "max") == nothing_wrong("max")
 
 
 @on_every_cpu
 def test_learning_from_anything(cpu: str, tmp_path: Path) -> None:
     """The fuzz target, on its kept inputs and on made ones."""
     files = [str(file) for file in kept_inputs(tmp_path)]
-    output = run("bmm-replay", cpu, str(GENERATED), *files)
+    output = run_emulated("bmm-replay", cpu, str(GENERATED), *files)
     assert output == [f"{len(files)} kept, {GENERATED} made: all held"]
 
 
 def test_no_object_uses_a_vector_register() -> None:
-    build()
+    build_arm64()
     objects = sorted(p.name for p in (CROSS / "libbmmcore.a.p").glob("*.o"))
     assert len(objects) >= 10
     for obj in objects:
-        for name, lines in instructions(obj).items():
+        for name, lines in read_instructions(obj).items():
             assert not vector_uses(lines), f"{obj}, {name}"
 
 
 @pytest.mark.parametrize("name", STREAMING)
 def test_streaming_backend_has_no_ordinary_store(name: str) -> None:
-    functions = backend(name)
+    functions = find_backend(name)
     assert "clear_edge" in functions  # not inlined: its stores are ordinary
     assert "clear" in functions
     for function, code in functions.items():
@@ -128,14 +128,16 @@ def test_mops_are_three_instructions_and_nothing_else() -> None:
         "copy_streaming": [line.format("n") for line in COPY],
     }
     for name, code in wanted.items():
-        body = backend("mops")[name]
+        body = find_backend("mops")[name]
         assert body[: len(code) + 1] == [*code, "ret"], name
         assert set(body[len(code) + 1 :]) <= {"nop"}, name  # up to the next one
 
 
 def test_streaming_stamp_has_no_ordinary_store_and_no_stack() -> None:
     """Whatever the compiler has inlined, nothing is spilt either."""
-    stamps = {n: c for n, c in backend("stnp").items() if "stamp" in n or "step" in n}
+    stamps = {
+        n: c for n, c in find_backend("stnp").items() if "stamp" in n or "step" in n
+    }
     assert "stamp" in stamps
     for name, code in stamps.items():
         assert not ordinary_stores(code), name
@@ -149,19 +151,19 @@ def test_a_clear_reads_the_block_size_once(tmp_path: Path) -> None:
     flags = ["-O1", "-std=gnu11", "-mgeneral-regs-only", "-c", "-o", str(obj)]
     flags += ["-I", str(ROOT / "lib")]
     subprocess.run(["aarch64-linux-gnu-gcc", *flags, str(source)], check=True)
-    functions = disassembled(OBJDUMP, obj, "//")
+    functions = disassemble_object(OBJDUMP, obj, "//")
     code = [x for n, c in functions.items() if n != "supported" for x in c]
     assert sum("dczid_el0" in line for line in code) == 1
 
 
 def test_image_stays_in_registers() -> None:
     """Four records are sixteen stores with nothing in between."""
-    code = "\n".join(backend("stnp")["stamp"]) + "\n"
+    code = "\n".join(find_backend("stnp")["stamp"]) + "\n"
     assert re.search(r"(?:stnp x[^\n]*\n){16}", code)
 
 
 def test_the_checks_see_what_they_look_for() -> None:
-    assert ordinary_stores(backend("stp")["clear"])
+    assert ordinary_stores(find_backend("stp")["clear"])
     assert ordinary_stores(["str x1, [x0]", "stp x1, x2, [x0, #16]", "bl 0 <memset>"])
     assert not ordinary_stores(["stnp x1, x2, [x0]", "stp x29, x30, [sp, #-64]!"])
     vectors = ["stp q0, q1, [x0]", "movi v0.4s, #0x0", "ldr d1, [x2]"]

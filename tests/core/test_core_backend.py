@@ -15,16 +15,16 @@ from corelib import (
     ROOT,
     STREAMING,
     Op,
-    backend,
     backend_names,
-    candidates,
-    core,
+    build_core,
+    build_target,
     ffi,
-    meson,
-    selected,
-    selection,
+    find_backend,
+    list_candidates,
+    read_selection,
+    selected_backend,
 )
-from programs import completed
+from programs import run_program
 
 X86 = platform.machine() == "x86_64"
 needs_x86 = pytest.mark.skipif(not X86, reason="needs x86-64")
@@ -58,7 +58,7 @@ def again() -> Iterator[None]:
     """Leave nothing forced and nothing measured."""
     yield
     for op in Op:
-        assert core().bmm_backend_select(op, b"fastest", 7) == 0
+        assert build_core().bmm_backend_select(op, b"fastest", 7) == 0
 
 
 @needs_x86
@@ -75,9 +75,9 @@ def test_a_backend_is_there_if_the_cpu_has_what_it_needs() -> None:
 
 @pytest.mark.parametrize("op", Op)
 def test_what_streams_never_picks_what_does_not(op: Op) -> None:
-    assert ("generic" in candidates(op)) == (op not in STREAMING)
+    assert ("generic" in list_candidates(op)) == (op not in STREAMING)
     assert backend_names(op)[-1] == "generic"
-    assert set(candidates(op)) | {"generic"} == set(backend_names(op))
+    assert set(list_candidates(op)) | {"generic"} == set(backend_names(op))
     assert len(set(backend_names())) == len(backend_names())
 
 
@@ -85,51 +85,51 @@ def test_what_streams_never_picks_what_does_not(op: Op) -> None:
 def test_a_copy_between_different_offsets_has_candidates_that_suit_it() -> None:
     unsuited = {"rep-b", "rep-q", "movnti", "movnti-t0", "movnti-nta"}
     for op in (Op.COPY, Op.COPY_STREAMING):
-        level = [name for name in candidates(op) if name not in unsuited]
-        assert candidates(op, skewed=True) == level
+        level = [name for name in list_candidates(op) if name not in unsuited]
+        assert list_candidates(op, skewed=True) == level
 
 
 @pytest.mark.parametrize(("op", "name"), [*product(Op, UNKNOWN), *UNABLE])
 def test_such_a_name_is_refused_and_changes_nothing(op: Op, name: str) -> None:
-    lib = core()
+    lib = build_core()
     assert lib.bmm_backend_select(op, b"generic", 7) == 0
     assert lib.bmm_backend_find(op, name.encode(), len(name)) == ffi.NULL
     assert lib.bmm_backend_select(op, name.encode(), len(name)) == EINVAL
-    assert selected(op) == backend("generic", op)
+    assert selected_backend(op) == find_backend("generic", op)
 
 
 @pytest.mark.parametrize("op", Op)
 def test_a_name_forces_its_operation_at_every_size_and_no_other(op: Op) -> None:
     for name in backend_names(op):
-        assert core().bmm_backend_select(op, name.encode(), len(name)) == 0
-        assert set(selection(op)) == {name}
-        above = core().bmm_streams_above[op]
-        text = ",".join(selection(op)).encode()
-        assert core().bmm_backend_select(op, text, len(text)) == 0
-        assert core().bmm_streams_above[op] == above
+        assert build_core().bmm_backend_select(op, name.encode(), len(name)) == 0
+        assert set(read_selection(op)) == {name}
+        above = build_core().bmm_streams_above[op]
+        text = ",".join(read_selection(op)).encode()
+        assert build_core().bmm_backend_select(op, text, len(text)) == 0
+        assert build_core().bmm_streams_above[op] == above
         for other_op in set(Op) - {op}:
-            assert selected(other_op) == ffi.NULL
+            assert selected_backend(other_op) == ffi.NULL
 
 
 @pytest.mark.parametrize("op", Op)
 def test_a_selection_can_be_given_back(op: Op) -> None:
     """One name for each class of calls; a wrong number or name changes nothing."""
     classes = 8 if op in (Op.COPY, Op.COPY_STREAMING) else 4
-    initial = selection(op)
+    initial = read_selection(op)
     assert len(initial) == classes
     names = [*backend_names(op), *backend_names(op), *backend_names(op)][:classes]
     text = ",".join(names).encode()
-    assert core().bmm_backend_select(op, text, len(text)) == 0
-    assert selection(op) == names
+    assert build_core().bmm_backend_select(op, text, len(text)) == 0
+    assert read_selection(op) == names
     for wrong in (text + b",generic", text[:-2], b"generic,generic", b",", b"generic,"):
-        assert core().bmm_backend_select(op, wrong, len(wrong)) == EINVAL
-    assert selection(op) == names
+        assert build_core().bmm_backend_select(op, wrong, len(wrong)) == EINVAL
+    assert read_selection(op) == names
 
 
 def test_no_such_operation() -> None:
-    lib, buf = core(), ffi.new("char[]", b"#" * 20)
+    lib, buf = build_core(), ffi.new("char[]", b"#" * 20)
     for op in (len(Op), 99):
-        assert not lib.bmm_backend_can(backend("generic", Op.COPY), op)
+        assert not lib.bmm_backend_can(find_backend("generic", Op.COPY), op)
         assert lib.bmm_backend_find(op, b"generic", 7) == ffi.NULL
         assert lib.bmm_backend_select(op, b"generic", 7) == EINVAL
         assert lib.bmm_backend_select(op, b"fastest", 7) == EINVAL
@@ -138,30 +138,30 @@ def test_no_such_operation() -> None:
 
 
 def test_name_need_not_be_terminated() -> None:
-    find = core().bmm_backend_find
-    assert find(Op.COPY, b"generic\n", 7) == backend("generic", Op.COPY)
+    find = build_core().bmm_backend_find
+    assert find(Op.COPY, b"generic\n", 7) == find_backend("generic", Op.COPY)
     assert find(Op.COPY, b"", 0) == ffi.NULL
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 500])
 def test_the_list_is_cut_and_terminated(size: int) -> None:
     whole = ffi.new("char[500]")
-    length = core().bmm_backend_list(Op.COPY, 1 << 20, whole, 500)
+    length = build_core().bmm_backend_list(Op.COPY, 1 << 20, whole, 500)
     assert ffi.string(whole).endswith(b" generic")
     buf = ffi.new("char[]", b"#" * 600)
-    assert core().bmm_backend_list(Op.COPY, 1 << 20, buf, size) == length
+    assert build_core().bmm_backend_list(Op.COPY, 1 << 20, buf, size) == length
     if size:
         assert ffi.string(buf) == ffi.string(whole)[: size - 1]
     assert ffi.unpack(buf, 600)[size:] == b"#" * (600 - size)
-    assert core().bmm_backend_list(Op.COPY, 1 << 20, ffi.NULL, 0) == length
+    assert build_core().bmm_backend_list(Op.COPY, 1 << 20, ffi.NULL, 0) == length
 
 
 def test_the_version_is_the_projects() -> None:
-    version = ffi.string(core().bmm_version()).decode()
+    version = ffi.string(build_core().bmm_version()).decode()
     assert version == metadata.version("bulkmm")
     major, minor, patch = map(int, version.split("."))
     number = major * 10000 + minor * 100 + patch
-    assert core().bmm_version_number() == number
+    assert build_core().bmm_version_number() == number
 
 
 # A backend of its own, as contributing.md says: one file, and one line.
@@ -190,7 +190,7 @@ def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
     with (tmp_path / "core/x86/backends.def").open("a") as file:
         file.write("BMM_BACKENDS(bytewise)\n")
     build = tmp_path / "build"
-    meson(build, target="bmmcore:shared_library", source=tmp_path)
+    build_target(build, target="bmmcore:shared_library", source=tmp_path)
     lib = FFI()
     lib.cdef("const void *bmm_backend_find(int, const char *, size_t);")
     library = lib.dlopen(str(build / "libbmmcore.so"))
@@ -198,6 +198,6 @@ def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
     # The kernel's build reads the same list.
     kbuild = f"src := {ROOT}/module\nCONFIG_X86_64 := y\ninclude $(src)/Kbuild\n"
     kbuild = kbuild.replace(str(ROOT), str(tmp_path)) + "all:\n\t@echo $(bulkmm-y)\n"
-    result = completed(["make", "-sf-", "all"], check=True, input=kbuild)
+    result = run_program(["make", "-sf-", "all"], check=True, input=kbuild)
     assert "../core/x86/bytewise.o" in result.stdout.split()
     assert "user" not in result.stdout

@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 import pytest
-from corelib import core, ffi
+from corelib import build_core, ffi
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="CPUID is of x86-64"
@@ -49,10 +49,10 @@ EVERYTHING = {
 )
 def test_what_is_missing_is_not_used(changed: dict[str, int], missing: int) -> None:
     raw = ffi.new("struct bmm_cpuid *", EVERYTHING | changed)
-    assert core().bmm_cpu_features(raw) == FEATURES & ~missing
+    assert build_core().bmm_cpu_features(raw) == FEATURES & ~missing
 
 
 def test_the_last_level_cache_is_what_the_system_says() -> None:
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     capacities = [int(size.read_text().strip().rstrip("K")) << 10 for size in sizes]
-    assert core().bmm_host_llc() in (0, max(capacities, default=0))
+    assert build_core().bmm_host_llc() in (0, max(capacities, default=0))

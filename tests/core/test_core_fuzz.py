@@ -10,17 +10,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from corelib import FUZZ, kept_inputs, meson
-from programs import completed
+from corelib import FUZZ, build_target, kept_inputs
+from programs import run_program
 
 SECONDS = int(os.environ.get("BMM_FUZZ_SECONDS", "3"))
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")
 def test_fuzz(tmp_path: Path) -> None:
-    meson(FUZZ, compiler="clang", target="bmm-fuzz")
+    build_target(FUZZ, compiler="clang", target="bmm-fuzz")
     kept_inputs(tmp_path)
-    result = completed(
+    result = run_program(
         [FUZZ / "bmm-fuzz", f"-max_total_time={SECONDS}", tmp_path],
         cwd=tmp_path,
         env={"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},

@@ -12,10 +12,10 @@ from corelib import (
     HEADS,
     UNITS,
     Op,
-    backend,
     backend_names,
-    core,
+    build_core,
     ffi,
+    find_backend,
     record_bytes,
 )
 from hypothesis import assume, given, settings
@@ -65,7 +65,7 @@ class Layout:
 
 
 @st.composite
-def layouts(
+def draw_layouts(
     draw: st.DrawFn, tails: st.SearchStrategy[int], most_heads: int = HEADS
 ) -> Layout:
     """Return a layout of up to eight heads."""
@@ -85,7 +85,7 @@ def layouts(
     )
 
 
-def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
+def learn_array(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
     """Return what bmm_learn() says, what it found, and the memory it read.
 
     What lies between units does not matter: it differs.
@@ -99,24 +99,26 @@ def learn(layout: Layout, array: bytes, units: int) -> tuple[int, Any, Any]:
     model = ffi.new("struct bmm_layout *")
     shape = (layout.words * 8, layout.records, layout.stride)
     geometry = ffi.new("struct bmm_geometry *", shape)
-    code = core().bmm_learn(model, memory, geometry, units)
+    code = build_core().bmm_learn(model, memory, geometry, units)
     assert view[:] == before  # it only reads
     return code, model, memory
 
 
-def stamped(layout: Layout, model: Any, name: str, first: int, units: int) -> bytes:
+def stamp_array(layout: Layout, model: Any, name: str, first: int, units: int) -> bytes:
     """Return the array that is stamped from a unit on, gaps as they were."""
     memory = ffi.new("uint64_t[]", layout.stride * (first + units) // 8)
     view = ffi.buffer(memory)
     view[:] = bytes([GAP]) * len(view)
-    stamper = backend(name, Op.STAMP)
-    core().bmm_layout_stamp(model, stamper, memory, first, units)
-    core().bmm_drain()
+    stamper = find_backend(name, Op.STAMP)
+    build_core().bmm_layout_stamp(model, stamper, memory, first, units)
+    build_core().bmm_drain()
     return view[:]
 
 
 # a unit of one record has no head: nothing would show what follows it
-PREDICTABLE = st.one_of(layouts(st.integers(2, 40)), layouts(st.just(1), most_heads=0))
+PREDICTABLE = st.one_of(
+    draw_layouts(st.integers(2, 40)), draw_layouts(st.just(1), most_heads=0)
+)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -126,31 +128,31 @@ def test_predicts_every_unit(
     name: str, layout: Layout, learned: int, more: int, data: st.DataObject
 ) -> None:
     total = learned + more
-    code, model, _ = learn(layout, layout.array(learned), learned)
+    code, model, _ = learn_array(layout, layout.array(learned), learned)
     assert code == 0
     assert model.heads <= layout.heads
     first = data.draw(st.integers(0, total))
-    content = stamped(layout, model, name, first, total - first)
+    content = stamp_array(layout, model, name, first, total - first)
     untouched = bytes([GAP]) * (first * layout.stride)
     assert content == untouched + layout.array(total)[len(untouched) :]
 
 
 @settings(max_examples=300)
-@given(layouts(st.integers(1, 20)), st.integers(UNITS, 5), st.data())
+@given(draw_layouts(st.integers(1, 20)), st.integers(UNITS, 5), st.data())
 def test_a_flipped_bit_is_refused_or_reproduced(
     layout: Layout, units: int, data: st.DataObject
 ) -> None:
     intact = layout.array(units)
-    assume(learn(layout, intact, units)[0] == 0)
+    assume(learn_array(layout, intact, units)[0] == 0)
     unit = data.draw(st.integers(0, units - 1))
     inside = data.draw(st.integers(0, layout.records * layout.words * 8 - 1))
     broken = bytearray(intact)
     broken[unit * layout.stride + inside] ^= 1 << data.draw(st.integers(0, 7))
 
-    code, model, _ = learn(layout, bytes(broken), units)
+    code, model, _ = learn_array(layout, bytes(broken), units)
     if not code:
         assert unit < UNITS - 1  # a later unit can only be compared
-        assert stamped(layout, model, "generic", 0, units) == broken
+        assert stamp_array(layout, model, "generic", 0, units) == broken
         return
     assert code == EUNLIKE
     assert model.differs < units * layout.records
@@ -175,7 +177,7 @@ def plain_layout(heads: int = 0, tails: int = 4, gap: int = 0) -> Layout:
 def test_more_heads_than_there_is_room_for_are_refused() -> None:
     for heads in range(12):
         layout = plain_layout(heads)
-        code, model, _ = learn(layout, layout.array(UNITS), UNITS)
+        code, model, _ = learn_array(layout, layout.array(UNITS), UNITS)
         assert code == (0 if heads <= HEADS else EUNLIKE)
         if code:
             assert model.differs // layout.records == UNITS - 1
@@ -203,7 +205,7 @@ def test_impossible_geometry(shape: tuple[int, ...], units: int, at: int) -> Non
     geometry = ffi.new("struct bmm_geometry *", shape)
     model = ffi.new("struct bmm_layout *")
     base = ffi.cast("char *", memory) + at
-    assert core().bmm_learn(model, base, geometry, units) == EINVAL
+    assert build_core().bmm_learn(model, base, geometry, units) == EINVAL
 
 
 @pytest.mark.parametrize(
@@ -217,26 +219,26 @@ def test_two_units_are_enough_for_pointers_only(
     steps = [list(one) for one in plain.unit_step]
     steps[record][5] = step
     layout = replace(plain, unit_step=tuple(tuple(one) for one in steps))
-    status, model, _ = learn(layout, layout.array(2), 2)
+    status, model, _ = learn_array(layout, layout.array(2), 2)
     assert status == code
     if not code:
-        assert stamped(layout, model, "generic", 0, 9) == layout.array(9)
+        assert stamp_array(layout, model, "generic", 0, 9) == layout.array(9)
 
 
 @settings(max_examples=100)
-@given(layouts(st.integers(3, 20)), st.integers(0, 9), st.data())
+@given(draw_layouts(st.integers(3, 20)), st.integers(0, 9), st.data())
 def test_any_other_unit_is_verified(
     layout: Layout, unit: int, data: st.DataObject
 ) -> None:
     array = bytearray(layout.array(10))
-    code, model, memory = learn(layout, bytes(array), UNITS)
+    code, model, memory = learn_array(layout, bytes(array), UNITS)
     assert code == 0
-    assert core().bmm_layout_verify(model, memory, unit) == 0
+    assert build_core().bmm_layout_verify(model, memory, unit) == 0
     inside = data.draw(st.integers(0, layout.records * layout.words * 8 - 1))
     at = unit * layout.stride + inside
     array[at] ^= data.draw(st.integers(1, 255))
     ffi.buffer(memory)[: len(array)] = array
-    assert core().bmm_layout_verify(model, memory, unit) == EUNLIKE
+    assert build_core().bmm_layout_verify(model, memory, unit) == EUNLIKE
     assert model.differs == unit * layout.records + inside // (layout.words * 8)
 
 
@@ -251,9 +253,9 @@ def test_units_beyond_4_gib(name: str) -> None:
         ffi.memmove(base + u * layout.stride, layout.unit(u), 6 * 64)
     model = ffi.new("struct bmm_layout *")
     geometry = ffi.new("struct bmm_geometry *", (64, 6, layout.stride))
-    assert core().bmm_learn(model, base, geometry, UNITS) == 0
-    core().bmm_layout_stamp(model, backend(name, Op.STAMP), base, UNITS, 2)
-    core().bmm_drain()
+    assert build_core().bmm_learn(model, base, geometry, UNITS) == 0
+    build_core().bmm_layout_stamp(model, find_backend(name, Op.STAMP), base, UNITS, 2)
+    build_core().bmm_drain()
     for u in range(units):
         at = base + u * layout.stride
         assert ffi.buffer(at, 6 * 64)[:] == layout.unit(u)

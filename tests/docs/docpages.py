@@ -13,12 +13,12 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"(?:^|\s+)#.*$", re.MULTILINE)
 
 
-def name(page: Path) -> str:
+def name_page(page: Path) -> str:
     """Return how a page is called in a test's name."""
     return str(page.relative_to(ROOT))
 
 
-def lines(page: Path) -> list[str]:
+def list_lines(page: Path) -> list[str]:
     """Return the lines of a page's blocks, without comments, continued ones as one."""
     blocks = FENCED.findall(page.read_text())
     text = "".join(block for language, block in blocks if language in COMMANDS)
@@ -26,7 +26,7 @@ def lines(page: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def commands(page: Path) -> list[str]:
+def list_commands(page: Path) -> list[str]:
     """Return each command of a page: a line may have several."""
-    parts = [part.strip() for line in lines(page) for part in line.split("&&")]
+    parts = [part.strip() for line in list_lines(page) for part in line.split("&&")]
     return [command.removeprefix(".venv/bin/") for command in parts]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docpages import BOOK, FENCED, PAGES, ROOT, name
+from docpages import BOOK, FENCED, PAGES, ROOT, name_page
 
 from lab.scenario import SCENARIOS
 
@@ -17,12 +17,12 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
-def links(page: Path) -> list[str]:
+def list_links(page: Path) -> list[str]:
     """Return where a page leads."""
     return LINK.findall(FENCED.sub("", page.read_text()))
 
 
-def anchors(page: Path) -> set[str]:
+def list_anchors(page: Path) -> set[str]:
     """Return the names that a page's headings have, as Git forges make them."""
     titles = HEADING.findall(FENCED.sub("", page.read_text()))
     plain = (re.sub(r"[^\w\- ]", "", title.strip().lower()) for title in titles)
@@ -31,10 +31,10 @@ def anchors(page: Path) -> set[str]:
 
 def test_the_contents_name_every_page() -> None:
     files = {path.name for path in (ROOT / "docs").iterdir()} - {CONTENTS.name}
-    assert {link for link in links(CONTENTS) if "/" not in link} == files
+    assert {link for link in list_links(CONTENTS) if "/" not in link} == files
 
 
-@pytest.mark.parametrize("page", BOOK, ids=name)
+@pytest.mark.parametrize("page", BOOK, ids=name_page)
 def test_functions_are_where_a_page_says(page: Path) -> None:
     for file, names in REFERENCE.findall(" ".join(page.read_text().split())):
         text = (ROOT / file).read_text()
@@ -44,14 +44,14 @@ def test_functions_are_where_a_page_says(page: Path) -> None:
         assert not missing, file
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name_page)
 def test_links_lead_somewhere(page: Path) -> None:
-    for link in links(page):
+    for link in list_links(page):
         file, _, anchor = link.partition("#")
         to = page.parent / file if file else page
         assert "://" not in link, link
         assert to.is_file(), link
-        assert not anchor or anchor in anchors(to), link
+        assert not anchor or anchor in list_anchors(to), link
 
 
 def test_the_changes_begin_with_this_version() -> None:
@@ -69,7 +69,7 @@ def test_a_scenario_is_in_the_table(scenario: str) -> None:
     assert f"`{scenario}`" in " ".join(table)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name_page)
 def test_no_page_knows_a_machine(page: Path) -> None:
     """Nobody else has these directories."""
     assert not re.search(r"(?<![\w.])/(?:root|home|work|tmp)/", page.read_text())

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docpages import PAGES, ROOT, commands
-from programs import completed
+from docpages import PAGES, ROOT, list_commands
+from programs import run_program
 
 from bulkmm import cli
 from lab import run
@@ -25,19 +25,19 @@ TABLE = re.compile(r"^\| (`bulkmm .*?) \|", re.MULTILINE)
 
 def find_commands(begin: str = "") -> list[str]:
     """Return every command that begins like this."""
-    distinct = sorted({command for page in PAGES for command in commands(page)})
+    distinct = sorted({command for page in PAGES for command in list_commands(page)})
     return [command for command in distinct if command.startswith(begin)]
 
 
-def bash(line: str, *options: str) -> None:
+def run_bash(line: str, *options: str) -> None:
     """Have bash read a line, or run it."""
-    result = completed(["bash", *options, "-euc", line], cwd=ROOT)
+    result = run_program(["bash", *options, "-euc", line], cwd=ROOT)
     assert result.returncode == 0, result.stderr
 
 
 def test_blocks_are_read() -> None:
     """A block that is not recognised would be a command that nobody tests."""
-    readme = commands(ROOT / "README.md")
+    readme = list_commands(ROOT / "README.md")
     assert {"make demo", "make module", "rmmod bulkmm", "bulkmm off"} <= {*readme}
     assert len(find_commands()) > 50
 
@@ -49,13 +49,13 @@ def test_the_table_names_every_command_and_no_other() -> None:
 
 
 def test_the_shell_can_read_them() -> None:
-    bash("\n".join(find_commands()), "-n")
+    run_bash("\n".join(find_commands()), "-n")
 
 
 @pytest.mark.parametrize("command", find_commands("bulkmm "))
 def test_the_parser_can_read_it(command: str) -> None:
     words = shlex.split(command)[1:]
-    args = cli.parser(words[0]).parse_args(words)
+    args = cli.build_parser(words[0]).parse_args(words)
     module, _, name = args.run.partition(":")
     assert callable(getattr(import_module(module), name))
 
@@ -72,7 +72,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         raise TouchesTheMachineError
 
     def give(command: str) -> None:
-        args = cli.parser("lab").parse_args(shlex.split(command)[1:])
+        args = cli.build_parser("lab").parse_args(shlex.split(command)[1:])
         module, _, name = args.run.partition(":")
         getattr(import_module(module), name)(args)
 
@@ -91,7 +91,7 @@ def test_a_run_of_the_lab(far: Callable[[str], None], command: str) -> None:
 def test_a_goal_of_make(tmp_path: Path, command: str) -> None:
     """Without its recipes; a kernel's own Makefile is asked for modules only."""
     (tmp_path / "Makefile").write_text("modules:\n")
-    bash(f"{command} -n KDIR={tmp_path}")
+    run_bash(f"{command} -n KDIR={tmp_path}")
 
 
 def test_what_is_run_is_there() -> None:

@@ -6,7 +6,7 @@ import re
 import figures
 import made
 import pytest
-from docpages import name
+from docpages import name_page
 from msgspec.structs import replace
 
 from bulkmm.shell.errors import BulkmmError
@@ -20,7 +20,7 @@ def test_the_pages_are_in_step_with_the_results() -> None:
     cpus = figures.results()
     for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
         text = file.read_text()
-        assert text == make(text, cpus), f"{name(file)} {STALE}"
+        assert text == make(text, cpus), f"{name_page(file)} {STALE}"
     assert gain.KEPT.read_text() == figures.ratios(cpus), f"ratios.json {STALE}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm import cli
 from bulkmm.shell.errors import Exit
@@ -37,7 +37,7 @@ def series(push: str, *without: str) -> list[Any]:
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:
     """Run a scenario, whatever comes of it."""
-    return completed([*LAB, *argv])
+    return run_program([*LAB, *argv])
 
 
 def passed(place: Path, *argv: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
@@ -188,5 +188,5 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     upstream.extract(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]
     for patch in PATCHED.patches:
-        result = completed(script, input=patch.read_text(), timeout=300)
+        result = run_program(script, input=patch.read_text(), timeout=300)
         assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from commandlib import valid
+from commandlib import check_schema
 
 from bulkmm import cli
 from bulkmm.shell.errors import Exit, UsageError
@@ -20,7 +20,7 @@ def list_names(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     text = capsys.readouterr().out
     assert cli.main(["lab", "list", *words, "--json"]) == Exit.OK
     document = json.loads(capsys.readouterr().out)
-    valid(document)
+    check_schema(document)
     names = {one["name"] for one in document["scenarios"]}
     assert names == {line for line in text.splitlines() if line[:1].strip()}
     return names

@@ -202,14 +202,14 @@ def test_signed_by(tmp_path: Path, text: str) -> None:
 
 def test_child_out_of_time_is_killed() -> None:
     with pytest.raises(child.ChildError, match="ran out of time"):
-        child.run(["sleep", "60"], 1)
+        child.run_child(["sleep", "60"], 1)
     with pytest.raises(child.ChildError, match="failed with code -1"):
-        child.run(["sh", "-c", "kill -HUP $$"], 60)
+        child.run_child(["sh", "-c", "kill -HUP $$"], 60)
 
 
 def test_what_failed_is_the_program_and_not_what_started_it() -> None:
     with pytest.raises(child.ChildError, match=r"^make failed with code 2: "):
-        child.run([*child.TIED, "make", "-C", "/none"], 60)
+        child.run_child([*child.TIED, "make", "-C", "/none"], 60)
     argv = DebianRoot(Path("/root-1")).enter(["apt-get", "update"])
     assert str(child.ChildError(argv, 100, "E: no")).startswith("apt-get failed")
 
@@ -225,7 +225,7 @@ def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (
         "import sys; from bulkmm.shell import child\n"
-        f"child.run([*child.TIED, 'sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60'], 60)"
+        f"child.run_child([*child.TIED, 'sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60'], 60)"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as lab:
         pid = _wait_for(tmp_path / "pid")

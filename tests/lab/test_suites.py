@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
@@ -92,5 +92,5 @@ late 0 0 0 thp
 
 def test_what_the_runner_says_is_understood() -> None:
     script = f". {GUEST}/upstream_mm.sh; mm_parse"
-    result = completed(["sh", "-c", script], input=RUNNER, check=True, timeout=30)
+    result = run_program(["sh", "-c", script], input=RUNNER, check=True, timeout=30)
     assert result.stdout == PARSED

@@ -2,11 +2,11 @@
 """The library, installed once for the tests of this directory."""
 
 import pytest
-from corelib import NATIVE, meson
-from installed import Installed, install
+from corelib import NATIVE, build_target
+from installed import Installed, install_build
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    meson(NATIVE)
-    return install(NATIVE, tmp_path_factory.mktemp("root"))
+    build_target(NATIVE)
+    return install_build(NATIVE, tmp_path_factory.mktemp("root"))

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from corelib import ROOT
-from programs import completed
+from programs import run_program
 
 HEADERS = (ROOT / "core/bulkmm.h", ROOT / "lib/bulkmm-populate.h")
 EXAMPLES = ROOT / "lib" / "examples"
@@ -23,9 +23,9 @@ def header_functions() -> list[str]:
     return sorted(re.findall(r"\b(bmm_\w+)\(", text))
 
 
-def output(*command: object, **more: str) -> str:
+def run_checked(*command: object, **more: str) -> str:
     """Run a command that must succeed, and return what it printed."""
-    result = completed(command, timeout=300, env={**os.environ, **more})
+    result = run_program(command, timeout=300, env={**os.environ, **more})
     assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
     return result.stdout
 
@@ -52,7 +52,7 @@ class Installed:
 
     def flags(self, *options: str) -> list[str]:
         """Return what pkg-config says."""
-        text = output("pkg-config", *options, "bulkmm", **self.environment)
+        text = run_checked("pkg-config", *options, "bulkmm", **self.environment)
         return text.split()
 
     def build(
@@ -61,16 +61,16 @@ class Installed:
         """Compile a program outside the tree, with what pkg-config says."""
         static = ["--static"] if "-static" in options else []
         cflags, libs = self.flags("--cflags"), self.flags("--libs", *static)
-        output(compiler, *STRICT, *options, *cflags, source, "-o", program, *libs)
+        run_checked(compiler, *STRICT, *options, *cflags, source, "-o", program, *libs)
         return program
 
     def run(self, program: Path, **more: str) -> str:
         """Run a program with this library."""
-        return output(program, **self.environment, **more)
+        return run_checked(program, **self.environment, **more)
 
 
-def install(build: Path, root: Path) -> Installed:
+def install_build(build: Path, root: Path) -> Installed:
     """Install what a build directory holds."""
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
-    output(*meson, "install", "-C", build, "--destdir", root, "--no-rebuild")
+    run_checked(*meson, "install", "-C", build, "--destdir", root, "--no-rebuild")
     return Installed(root)

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from corelib import ROOT, meson
-from installed import STRICT, output
+from corelib import ROOT, build_target
+from installed import STRICT, run_checked
 
 BUILD = ROOT / "build" / "musl"
 # musl-gcc leaves out where <linux/…> is on Debian.
@@ -17,7 +17,7 @@ HEADERS = [f"-idirafter{at}" for at in ("/usr/include", "/usr/include/{}-linux-g
 @pytest.mark.skipif(not shutil.which("musl-gcc"), reason="scripts/setup tests")
 def test_a_static_program_populates_with_two_threads(tmp_path: Path) -> None:
     headers = [header.format(os.uname().machine) for header in HEADERS]
-    meson(
+    build_target(
         BUILD,
         f"-Dc_args={' '.join(headers)}",
         compiler="musl-gcc",
@@ -27,8 +27,8 @@ def test_a_static_program_populates_with_two_threads(tmp_path: Path) -> None:
     source = ROOT / "tests" / "lib" / "musl.c"
     include = [f"-I{ROOT / 'core'}", f"-I{ROOT / 'lib'}"]
     words = [source, "-o", program, BUILD / "lib" / "libbulkmm.a"]
-    output("musl-gcc", *STRICT, "-static", *include, *words)
-    assert "INTERP" not in output("readelf", "-l", program)
-    threads, failure = output(program).splitlines()
+    run_checked("musl-gcc", *STRICT, "-static", *include, *words)
+    assert "INTERP" not in run_checked("readelf", "-l", program)
+    threads, failure = run_checked(program).splitlines()
     assert threads == f"threads: {min(2, len(os.sched_getaffinity(0)))}"
     assert "nothing is mapped there (Out of memory)" in failure

@@ -5,8 +5,8 @@ import platform
 from pathlib import Path
 
 import pytest
-from corelib import NATIVE, meson
-from programs import completed
+from corelib import NATIVE, build_target
+from programs import run_program
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64")
@@ -14,7 +14,7 @@ from programs import completed
 def test_every_line_is_written_back_once_and_then_fenced(instruction: str) -> None:
     if f" {instruction} " not in Path("/proc/cpuinfo").read_text():
         pytest.skip(f"this CPU has no {instruction}")
-    meson(NATIVE, target="bmm-persisted")
-    result = completed([NATIVE / "bmm-persisted", instruction])
+    build_target(NATIVE, target="bmm-persisted")
+    result = run_program([NATIVE / "bmm-persisted", instruction])
     wanted = f"{instruction}: 200 ranges, 0 wrong\n"
     assert (result.returncode, result.stdout) == (0, wanted)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corelib import NATIVE, ROOT, meson
+from corelib import NATIVE, ROOT, build_target
 
 PACKAGE = ROOT / "lib" / "python"
 LEN = 96 << 20
@@ -24,7 +24,7 @@ PAGE = mmap.PAGESIZE
 
 @pytest.fixture(scope="module")
 def libbulkmm() -> Iterator[ModuleType]:
-    meson(NATIVE)
+    build_target(NATIVE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BULKMM_LIBRARY", str(NATIVE / "lib" / "libbulkmm.so"))
         patch.syspath_prepend(PACKAGE)

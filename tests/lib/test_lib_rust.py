@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import HEADERS, Installed, header_functions, output
-from programs import completed
+from installed import HEADERS, Installed, header_functions, run_checked
+from programs import run_program
 
 CRATES = ROOT / "lib" / "rust"
 STRUCTURES = ("bmm_image", "bmm_options", "bmm_range", "bmm_report")
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def cargo(installed: Installed, *words: str) -> str:
-    result = completed(
+def run_cargo(installed: Installed, *words: str) -> str:
+    result = run_program(
         ["cargo", *words],
         timeout=600,
         cwd=CRATES,
@@ -38,7 +38,7 @@ def cargo(installed: Installed, *words: str) -> str:
 
 
 def test_their_own_tests_and_examples_pass(installed: Installed) -> None:
-    report = cargo(installed, "test", "--workspace")
+    report = run_cargo(installed, "test", "--workspace")
     assert len(re.findall(r"ok\. [1-9]\d* passed; 0 failed", report)) == 2
 
 
@@ -54,14 +54,16 @@ def test_a_tool_finds_nothing(
 ) -> None:
     if not shutil.which(tool):
         pytest.skip(f"needs {tool}")
-    cargo(installed, *words)
+    run_cargo(installed, *words)
 
 
 def test_the_declarations_are_those_of_c(installed: Installed, tmp_path: Path) -> None:
     text = (CRATES / "sys/src/lib.rs").read_text()
     declared = re.findall(r"pub fn (bmm_\w+)\(", text)
     assert sorted(declared) == header_functions()
-    layout = cargo(installed, "run", "-q", "-p", "bulkmm-sys", "--example", "layout")
+    layout = run_cargo(
+        installed, "run", "-q", "-p", "bulkmm-sys", "--example", "layout"
+    )
     lines = []
     for line in layout.splitlines():
         name, _, field = line.split()[0].partition(".")
@@ -74,7 +76,7 @@ def test_the_declarations_are_those_of_c(installed: Installed, tmp_path: Path) -
         "#include <stddef.h>\n#include <stdio.h>\n#include <bulkmm.h>\n"
         f"int main(void) {{ {' '.join(lines)} return 0; }}\n"
     )
-    assert output(installed.build(source, tmp_path / "layout")) == layout
+    assert run_checked(installed.build(source, tmp_path / "layout")) == layout
     for name in STRUCTURES:
         text = "".join(header.read_text() for header in HEADERS)
         body = text.split(f"\nstruct {name} {{", 1)[1].split("};", 1)[0]

@@ -4,7 +4,7 @@
 import re
 
 from corelib import ROOT
-from installed import Installed, header_functions, output
+from installed import Installed, header_functions, run_checked
 
 VERSION = "BULKMM_0.1"
 LATER = {"bmm_populate_ranges": "BULKMM_0.1.1"}  # a node for each release
@@ -12,7 +12,7 @@ LATER = {"bmm_populate_ranges": "BULKMM_0.1.1"}  # a node for each release
 
 def test_exports_are_the_functions_of_the_header(installed: Installed) -> None:
     library = installed.library("libbulkmm.so.0")
-    table = output("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+    table = run_checked("nm", "-D", "--defined-only", "--with-symbol-versions", library)
     symbols = [line.split()[1:] for line in table.splitlines()]
     assert ["A", VERSION] in symbols
     exported = sorted(name for kind, name in symbols if kind != "A")
@@ -28,15 +28,15 @@ def test_exports_are_the_functions_of_the_header(installed: Installed) -> None:
 def test_the_archive_is_complete_and_one_object(installed: Installed) -> None:
     archive = installed.library("libbulkmm.a")
     assert archive.read_bytes().startswith(b"!<arch>\n")  # not a thin one
-    assert len(output("ar", "t", archive).split()) == 1
-    missing = output("nm", "--undefined-only", archive).split()
+    assert len(run_checked("ar", "t", archive).split()) == 1
+    missing = run_checked("nm", "--undefined-only", archive).split()
     assert not [name for name in missing if name.startswith("bmm_")]
 
 
 def test_the_archive_takes_no_name_of_a_program(installed: Installed) -> None:
     """Only the functions of the header are global: a program may have any other."""
     archive = installed.library("libbulkmm.a")
-    lines = output("nm", "--defined-only", "-g", archive).splitlines()
+    lines = run_checked("nm", "--defined-only", "-g", archive).splitlines()
     names = [line.split()[2] for line in lines if " " in line]
     assert sorted(names) == header_functions()
 
@@ -51,9 +51,9 @@ def test_it_loads_without_writable_code_or_executable_stack(
     installed: Installed,
 ) -> None:
     library = installed.library("libbulkmm.so.0")
-    dynamic = output("readelf", "-dW", library)
+    dynamic = run_checked("readelf", "-dW", library)
     assert "Library soname: [libbulkmm.so.0]" in dynamic
     assert "TEXTREL" not in dynamic
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) == ["libc.so.6"]
-    (stack,) = re.findall(r"GNU_STACK\s+(.*)", output("readelf", "-lW", library))
+    (stack,) = re.findall(r"GNU_STACK\s+(.*)", run_checked("readelf", "-lW", library))
     assert stack.split()[5] == "RW"

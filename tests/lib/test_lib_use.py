@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from installed import EXAMPLES, Installed, output
-from programs import completed
+from installed import EXAMPLES, Installed, run_checked
+from programs import run_program
 
 FOLDER = ROOT / "tests" / "lib"
 SKIP = 77  # what the machine has not
@@ -32,8 +32,8 @@ def test_every_example_is_run() -> None:
 def test_an_example_works(installed: Installed, tmp_path: Path, example: str) -> None:
     source = EXAMPLES / f"{example}.c"
     program = installed.build(source, tmp_path / example, "-static")
-    assert "libbulkmm" not in output("readelf", "-d", program)
-    result = completed([program])
+    assert "libbulkmm" not in run_checked("readelf", "-d", program)
+    result = run_program([program])
     if (example, result.returncode) == ("register", SKIP):
         pytest.skip(f"no io_uring here: {result.stderr.strip()}")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -46,16 +46,16 @@ def test_the_makefile_of_the_examples_builds_them(
     shutil.copytree(
         EXAMPLES, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*OUTPUTS)
     )
-    output("make", "-C", tmp_path, **installed.environment)
+    run_checked("make", "-C", tmp_path, **installed.environment)
     for example, expected in OUTPUTS.items():
-        assert "libbulkmm.so.0" in output("readelf", "-d", tmp_path / example)
+        assert "libbulkmm.so.0" in run_checked("readelf", "-d", tmp_path / example)
         if example != "register":  # runs in the test above
             assert expected in installed.run(tmp_path / example)
 
 
 def test_make_installs_the_same(installed: Installed, tmp_path: Path) -> None:
     words = (f"DESTDIR={tmp_path}", "PREFIX=/elsewhere")
-    output("make", "-C", ROOT, "install-lib", *words)
+    run_checked("make", "-C", ROOT, "install-lib", *words)
     top_dir, usual = tmp_path / "elsewhere", installed.root / "usr/local"
     files, wanted = (
         {p.relative_to(top) for p in top.rglob("*") if not p.is_dir()}
@@ -81,19 +81,19 @@ def test_cmake_finds_it(installed: Installed, tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "pool.c", tmp_path)
     root = f"-DCMAKE_PREFIX_PATH={installed.root / 'usr/local'}"
     build = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", root]
-    output(*build, "-Dwanted=0.1")
-    output("cmake", "--build", tmp_path / "build")
+    run_checked(*build, "-Dwanted=0.1")
+    run_checked("cmake", "--build", tmp_path / "build")
     for program in ("shared", "static"):
         path = tmp_path / "build" / program
-        assert ("libbulkmm.so.0" in output("readelf", "-d", path)) == (
+        assert ("libbulkmm.so.0" in run_checked("readelf", "-d", path)) == (
             program == "shared"
         )
-        assert output(path) == OUTPUTS["pool"]
+        assert run_checked(path) == OUTPUTS["pool"]
     for wanted in ("0.99", "1.0"):
         with pytest.raises(
             AssertionError, match=rf"version: {re.escape(metadata.version('bulkmm'))}"
         ):
-            output(*build, f"-Dwanted={wanted}")
+            run_checked(*build, f"-Dwanted={wanted}")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_sanitizer_sees_what_the_library_reads_and_writes(
     )
     installed.build(FOLDER / "sanitized.c", program, *strict, compiler=compiler)
     for mode, diagnostic in SANITIZED[kind].items():
-        result = completed(
+        result = run_program(
             ["setarch", "-R", program, mode],  # ThreadSanitizer needs that
             env={
                 **os.environ,

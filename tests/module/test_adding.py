@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fakekernel
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm.control import requirements
 from lab.machine.arch import X86_64
@@ -105,9 +105,9 @@ def tree(grown: Path) -> Path:
     return copy
 
 
-def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
+def run_command(tree: Path, *words: str) -> tuple[int, str]:
     """Run the copy's command."""
-    result = completed(
+    result = run_program(
         [sys.executable, "-P", "-m", "bulkmm.cli", *words],
         env={**os.environ, "PYTHONPATH": str(tree)},
     )
@@ -115,13 +115,13 @@ def bulkmm(tree: Path, *words: str) -> tuple[int, str]:
 
 
 def test_the_lab_knows_the_scenario_and_its_option(grown: Path) -> None:
-    code, output = bulkmm(grown, "lab", "list", "vmap-extra", "--json")
+    code, output = run_command(grown, "lab", "list", "vmap-extra", "--json")
     assert code == 0
     (scenario,) = json.loads(output)["scenarios"]
     assert "--extra" in scenario["takes"]
     run = ("lab", "run", "vmap-extra", "--extra")
-    assert "--extra: 10: give 1 to 9" in bulkmm(grown, *run, "10")[1]
-    refusal = bulkmm(grown, "lab", "run", "vmap-faults", "--extra", "3")
+    assert "--extra: 10: give 1 to 9" in run_command(grown, *run, "10")[1]
+    refusal = run_command(grown, "lab", "run", "vmap-faults", "--extra", "3")
     assert "--extra does not apply to vmap-faults" in refusal[1]
 
 
@@ -131,37 +131,37 @@ def test_the_scenario_runs(grown: Path, tmp_path: Path) -> None:
     few = ("--arrays", "5", "--arm", "off", "--arm", "pte")
     file = tmp_path / "result.json"
     words = ("vmap-extra", "--extra", "3", *few, "-o", str(file))
-    code, output = bulkmm(grown, "lab", "run", *words)
+    code, output = run_command(grown, "lab", "run", *words)
     assert code == 0, output
     checked = json.loads(file.read_text())["run"]["checked"]
     assert {event["label"] for event in checked} == {"random", "planted"}
 
 
 def test_the_lab_knows_the_series(tree: Path) -> None:
-    code, output = bulkmm(tree, "lab", "list", "--kernel", SERIES, "--json")
+    code, output = run_command(tree, "lab", "list", "--kernel", SERIES, "--json")
     assert code == 0
-    old = json.loads(bulkmm(tree, "lab", "list", "--kernel", "7.3", "--json")[1])
+    old = json.loads(run_command(tree, "lab", "list", "--kernel", "7.3", "--json")[1])
     new = {one["name"] for one in json.loads(output)["scenarios"]}
     assert new == {one["name"] for one in old["scenarios"]}  # "since 7.3" among them
-    unknown = bulkmm(tree, "lab", "list", "--kernel", "5.10")
+    unknown = run_command(tree, "lab", "list", "--kernel", "5.10")
     assert f"{' or '.join([*X86_64.series, SERIES])}, or" in unknown[1]
 
 
 def test_make_knows_the_series(tree: Path) -> None:
     command = ["make", "-n", "-C", str(tree), "figures"]
-    result = completed(command, check=True)
+    result = run_program(command, check=True)
     assert f"for series in {' '.join([*X86_64.series, SERIES])};" in result.stdout
     rules = tree / "module/compat/supported.mk"
     options = ["--eval", "known: ; @echo $(bmm-known)", "known", "VERSION=7"]
     for patchlevel, expected in ("12", "y"), ("13", ""):
         command = ["make", "-sf", str(rules), *options, f"PATCHLEVEL={patchlevel}"]
-        result = completed(command, check=True)
+        result = run_program(command, check=True)
         assert result.stdout.strip() == expected
 
 
 def test_the_command_knows_both(tree: Path, tmp_path: Path) -> None:
     release = f"{SERIES}.1+deb13-cloud-amd64"
-    fake = fakekernel.load(fakekernel.kernel(tmp_path, release))
+    fake = fakekernel.load_module(fakekernel.make_kernel(tmp_path, release))
     names = fake.read("/proc/kallsyms").splitlines()
     names += [f"0 t {name}" for name in ("extra_function", "extra_helper")]
     fake.write("/proc/kallsyms", "\n".join(names))
@@ -170,15 +170,15 @@ def test_the_command_knows_both(tree: Path, tmp_path: Path) -> None:
     fake.write("/sys/kernel/bulkmm/extra/mode", "off half [full]", 0o644)
     fake.write("/sys/kernel/bulkmm/extra/hook", "0 extra_function: attached")
     root = ("--root", str(tmp_path))
-    code, output = bulkmm(tree, "status", "extra", *root)
+    code, output = run_command(tree, "status", "extra", *root)
     assert (code, "extra_function  attached" in output) == (0, True)
-    report = json.loads(bulkmm(tree, "doctor", "--json", *root)[1])
+    report = json.loads(run_command(tree, "doctor", "--json", *root)[1])
     (kernel,) = (one for one in report["checks"] if one["name"] == "kernel")
     assert kernel["state"] == "ok"
     verdicts = {path["name"]: path["verdict"] for path in report["paths"]}
     assert verdicts["extra"] == "attached"
     fake.remove("/sys/kernel/bulkmm/version")
-    code, output = bulkmm(tree, "on", "extra", "--persist", *root)
+    code, output = run_command(tree, "on", "extra", "--persist", *root)
     assert (code, "extra at load: half" in output) == (0, True)
 
 
@@ -187,7 +187,7 @@ def test_the_modules_c_knows_the_path(tree: Path, tmp_path: Path) -> None:
     program = tmp_path / "a"
     flags = ["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function", f"-I{tree}"]
     subprocess.run(["gcc", *flags, "-o", program, tmp_path / "a.c"], check=True)
-    result = completed([program], check=True)
+    result = run_program([program], check=True)
     assert result.stdout.splitlines()[-1] == "extra half"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kernelstub import write_headers
-from programs import completed
+from programs import run_program
 
 from lab.paths import PROJECT
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(place: Path, text: str) -> tuple[int, str]:
+def run_filter(place: Path, text: str) -> tuple[int, str]:
     """Return the exit code and the words of the program with this assembly."""
     write_headers(place)
     (place / "copy.S").write_text(text)
@@ -33,14 +33,14 @@ def run(place: Path, text: str) -> tuple[int, str]:
     sources = [str(PROGRAM), str(place / "copy.S"), "-T", str(place / "extable.ld")]
     command = ["gcc", *FLAGS, f"-I{place}", *sources, "-o", str(program)]
     subprocess.run(command, check=True)
-    result = completed([str(program)])
+    result = run_program([str(program)])
     return result.returncode, result.stdout
 
 
 def test_copies_are_right_and_end_where_a_page_is_broken(tmp_path: Path) -> None:
     text = COPIES.read_text()
     assert text.count("BMM_COPY_STREAMING bmm_") + text.count("SYM_FUNC_END(bmm_") == 4
-    assert run(tmp_path, text) == (0, f"{BROKEN} 0\n")
+    assert run_filter(tmp_path, text) == (0, f"{BROKEN} 0\n")
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_copies_are_right_and_end_where_a_page_is_broken(tmp_path: Path) -> None
 def test_a_copy_that_is_wrong_is_seen(tmp_path: Path, old: str, new: str) -> None:
     text = COPIES.read_text()
     assert text.count(old) == 1
-    assert run(tmp_path, text.replace(old, new)) != (0, f"{BROKEN} 0\n")
+    assert run_filter(tmp_path, text.replace(old, new)) != (0, f"{BROKEN} 0\n")

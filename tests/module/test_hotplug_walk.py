@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTED = ROOT / "module/hotplug_walk.c"
@@ -40,15 +40,17 @@ class Run:
     looks: int  # at pageblocks, the most of any case
 
 
-def compiled(source: Path, to: Path) -> Path:
+def compile_source(source: Path, to: Path) -> Path:
     command = ["cc", *FLAGS, f"-I{ROOT / 'module'}", str(source), str(MODEL)]
     subprocess.run([*command, "-o", str(to)], check=True)
     return to
 
 
-def run(program: Path, seed: int, sizes: tuple[int, int], cases: int = CASES) -> Run:
+def run_simulation(
+    program: Path, seed: int, sizes: tuple[int, int], cases: int = CASES
+) -> Run:
     argv = [str(program), *map(str, (seed, cases, *sizes))]
-    result = completed(argv, check=True)
+    result = run_program(argv, check=True)
     return Run(*map(int, result.stdout.split()))
 
 
@@ -56,9 +58,9 @@ def run(program: Path, seed: int, sizes: tuple[int, int], cases: int = CASES) ->
 def test_no_answer_differs_from_that_of_the_whole_walk(
     tmp_path: Path, sizes: tuple[int, int]
 ) -> None:
-    program = compiled(TESTED, tmp_path / "zonesim")
+    program = compile_source(TESTED, tmp_path / "zonesim")
     for seed in (1, 2, 3):
-        outcome = run(program, seed, sizes)
+        outcome = run_simulation(program, seed, sizes)
         assert outcome.wrong == 0
         # both answers were given, and neither of them rarely
         assert outcome.cases >= CASES
@@ -73,5 +75,5 @@ def test_the_model_sees_what_is_broken(tmp_path: Path, change: tuple[str, str]) 
     assert text.count(change[0]) == 1
     broken = tmp_path / "broken.c"
     broken.write_text(text.replace(*change))
-    outcome = run(compiled(broken, tmp_path / "zonesim"), 1, (16, 8))
+    outcome = run_simulation(compile_source(broken, tmp_path / "zonesim"), 1, (16, 8))
     assert outcome.wrong > 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from lablib import series
-from programs import completed
+from programs import run_program
 
 from bulkmm.shell.progress import Progress
 from lab.machine import build, kernels, root
@@ -62,9 +62,9 @@ def test_it_builds_without_a_warning(name: str) -> None:
         build.ensure(kernel, [], progress, strict=True)
 
 
-def disassembly(file: Path) -> dict[str, list[str]]:
+def disassemble_file(file: Path) -> dict[str, list[str]]:
     """Return the lines of each function, relocations among them."""
-    result = completed(["objdump", "-dr", file], check=True)
+    result = run_program(["objdump", "-dr", file], check=True)
     functions: dict[str, list[str]] = {}
     name = ""
     for line in result.stdout.splitlines():
@@ -94,7 +94,7 @@ def test_kernel_functions_are_never_called_through_a_pointer(
 ) -> None:
     calls: Counter[str] = Counter()
     for file in address_files(modules[1]):
-        for name, lines in disassembly(file).items():
+        for name, lines in disassemble_file(file).items():
             calls[name] += through_pointers(lines)
     assert {k: v for k, v in calls.items() if v} == INDIRECT
 
@@ -117,7 +117,7 @@ def test_a_call_is_counted_before_it_can_sleep(modules: tuple[Kernel, Path]) -> 
     """Who sleeps before that may find the module gone: nobody waits for it."""
     handlers = 0
     for file in address_files(modules[1]):
-        for name, lines in disassembly(file).items():
+        for name, lines in disassemble_file(file).items():
             counts = [
                 i for i, line in enumerate(lines) if re.search(COUNTER_INCREMENT, line)
             ]
@@ -131,7 +131,7 @@ def test_trampolines_return_as_often_as_they_are_called(
     modules: tuple[Kernel, Path],
 ) -> None:
     """Dropping a return address misleads the CPU's return predictor."""
-    functions = disassembly(modules[1] / "module/trampolines.o")
+    functions = disassemble_file(modules[1] / "module/trampolines.o")
     entries = {n: "\n".join(ls) for n, ls in functions.items() if "trampoline" in n}
     assert len(entries) == 13
     for name, code in entries.items():
@@ -141,21 +141,21 @@ def test_trampolines_return_as_often_as_they_are_called(
 
 def test_the_cpu_is_asked_only_at_load(modules: tuple[Kernel, Path]) -> None:
     """CPUID may be an exit or an exception: in no fault, NMI or allocation."""
-    functions = disassembly(modules[1] / "module/bulkmm.ko")
+    functions = disassemble_file(modules[1] / "module/bulkmm.ko")
     asks = {n for n, ls in functions.items() if any("\tcpuid" in x for x in ls)}
     assert asks == {"bmm_zero_init"}
 
 
 def test_nothing_copies(modules: tuple[Kernel, Path]) -> None:
     """The core's copies are for the library; no review need look at them here."""
-    functions = disassembly(modules[1] / "module/bulkmm.ko")
+    functions = disassemble_file(modules[1] / "module/bulkmm.ko")
     copies = {n for n in functions if n.startswith(("copy", "move_"))}
-    assert copies - set(disassembly(modules[1] / "module/copy.o")) == {"move_to"}
+    assert copies - set(disassemble_file(modules[1] / "module/copy.o")) == {"move_to"}
 
 
 @pytest.mark.parametrize("product", build.PRODUCTS)
 def test_general_registers_only(modules: tuple[Kernel, Path], product: str) -> None:
-    functions = disassembly(modules[1] / product)
+    functions = disassemble_file(modules[1] / product)
     assert functions.keys() >= {"init_module", "cleanup_module"}
     vector_users = [n for n, ls in functions.items() if any(SIMD.search(x) for x in ls)]
     assert vector_users == []

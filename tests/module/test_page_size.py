@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm.shell.progress import Progress
 from lab import paths
@@ -38,7 +38,7 @@ OBJECTS = sorted(
 )
 
 
-def disassembled(
+def compile_objects(
     series: str,
     machine: Arch,
     options: dict[str, str],
@@ -66,13 +66,13 @@ def disassembled(
             where.run(["make", "-C", kernel.headers, module, flags, *objects], 300)
             tool = f"{machine.triplet}-objdump"
             files = [str(part / "module" / name) for name in objects]
-            result = completed([tool, *how, *files], check=True)
+            result = run_program([tool, *how, *files], check=True)
             return result.stdout
         finally:
             shutil.rmtree(part)
 
 
-def function(code: str, name: str) -> str:
+def find_function(code: str, name: str) -> str:
     match = re.search(
         rf"^[0-9a-f]+ <{name}>:\n(.*?)\n\n", code, re.DOTALL | re.MULTILINE
     )
@@ -81,15 +81,15 @@ def function(code: str, name: str) -> str:
 
 
 def test_pages_of_16_kib_build_and_keep_2_mib_cached() -> None:
-    code = disassembled("7.3", arch.ARM64, PAGES_OF_16K, OBJECTS)
+    code = compile_objects("7.3", arch.ARM64, PAGES_OF_16K, OBJECTS)
     assert all(name in code for name in OBJECTS)
-    assert "#0x200000 " in function(code, "bmm_zero_init")
+    assert "#0x200000 " in find_function(code, "bmm_zero_init")
 
 
 def test_struct_pages_in_pieces_are_refused() -> None:
     """Without SPARSEMEM_VMEMMAP, PFNs may not follow from struct page addresses."""
     table = ("-t", "-s", "-j", ".rodata")
-    dump = disassembled("6.12", arch.X86_64, IN_PIECES, ["path_prepare.o"], table)
+    dump = compile_objects("6.12", arch.X86_64, IN_PIECES, ["path_prepare.o"], table)
     place = re.search(r"^(\w+) .* \.rodata\s(\w+) options$", dump, re.MULTILINE)
     assert place
     begin, size = (int(number, 16) for number in place.groups())

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTED = ROOT / "module/prezero_bitmap.c"
@@ -22,7 +22,7 @@ BROKEN = (
 )
 
 
-def run(place: Path, text: str) -> tuple[int, int]:
+def run_bits(place: Path, text: str) -> tuple[int, int]:
     """Return the bytes that the bits took, and how many answers were wrong."""
     tested, program = place / "tested.c", place / "knownsim"
     tested.write_text(text)
@@ -32,16 +32,16 @@ def run(place: Path, text: str) -> tuple[int, int]:
     command = ["cc", *FLAGS, f"-I{place}", f"-I{HEADER.parent}"]
     command += [f'-DTESTED="{tested}"', str(MODEL), "-o", str(program)]
     subprocess.run(command, check=True)
-    nbytes, wrong = completed([str(program)], check=True).stdout.split()
+    nbytes, wrong = run_program([str(program)], check=True).stdout.split()
     return int(nbytes), int(wrong)
 
 
 def test_one_bit_a_page(tmp_path: Path) -> None:
-    assert run(tmp_path, TESTED.read_text()) == (MOST, 0)
+    assert run_bits(tmp_path, TESTED.read_text()) == (MOST, 0)
 
 
 @pytest.mark.parametrize("change", BROKEN)
 def test_the_model_sees_what_is_broken(tmp_path: Path, change: tuple[str, str]) -> None:
     text = TESTED.read_text()
     assert text.count(change[0]) == 1
-    assert run(tmp_path, text.replace(*change))[1] > 0
+    assert run_bits(tmp_path, text.replace(*change))[1] > 0

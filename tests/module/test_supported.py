@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm.control import requirements
 from lab.paths import PROJECT
@@ -20,12 +20,12 @@ OLDEST, NEWEST = requirements.read_kernels("range-x86_64")
 OLDEST_ARM64, _ = requirements.read_kernels("range-arm64")
 
 
-def build(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
+def read_rules(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     """Read the rules as the kernel's build of a version would."""
     number, _, patchlevel = version.partition(".")
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
     settings = ("CONFIG_MODULES=y", *NEEDED, "CC=gcc", *settings)
-    return completed(["make", "-sf", str(RULES), "--eval", "all:", *settings])
+    return run_program(["make", "-sf", str(RULES), "--eval", "all:", *settings])
 
 
 RISK = "BMM_ANY_KERNEL=1"
@@ -69,7 +69,7 @@ RANGE = f"{OLDEST} to {NEWEST} only"
 def test_what_it_builds_for(
     version: str, settings: tuple[str, ...], message: str
 ) -> None:
-    result = build(version, *settings)
+    result = read_rules(version, *settings)
     assert (result.returncode == 0) is (not message), result.stderr
     if message:
         (line,) = result.stderr.splitlines()
@@ -108,5 +108,5 @@ def test_dkms_skips_what_the_build_refuses(
         f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
     )
     read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
-    result = completed(["bash", "-c", read], check=True)
+    result = run_program(["bash", "-c", read], check=True)
     assert (result.stdout == "\n") is supported, result

@@ -17,7 +17,7 @@ SIGILL = 128 + 4
 pytestmark = [pytest.mark.lab, armlib.needs_gcc]
 
 
-def run(place: Path, trampoline: str, cpu: str = "max") -> int:
+def run_trampoline(place: Path, trampoline: str, cpu: str = "max") -> int:
     """Build the program with this trampoline and return its exit code."""
     write_headers(place)
     (place / "arm64").mkdir()
@@ -40,7 +40,7 @@ def trampoline() -> str:
 def test_body_and_handler_are_reached(
     tmp_path: Path, trampoline: str, cpu: str
 ) -> None:
-    assert run(tmp_path, trampoline, cpu) == 0
+    assert run_trampoline(tmp_path, trampoline, cpu) == 0
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_landing_pads_are_checked(
     tmp_path: Path, trampoline: str, old: str, new: str
 ) -> None:
     assert old in trampoline
-    assert run(tmp_path, trampoline.replace(old, new)) == SIGILL
+    assert run_trampoline(tmp_path, trampoline.replace(old, new)) == SIGILL

@@ -15,7 +15,7 @@ from pathlib import Path
 import armlib
 import pytest
 from kernelstub import write_headers
-from programs import completed
+from programs import run_program
 
 from lab.paths import PROJECT
 
@@ -39,7 +39,7 @@ MACHINES = {
 }
 
 
-def usable(folder: str) -> Machine:
+def find_machine(folder: str) -> Machine:
     """Return the machine; skip the test where it cannot be built for or run."""
     machine = MACHINES[folder]
     if machine.folder == "x86" and platform.machine() != "x86_64":
@@ -49,7 +49,7 @@ def usable(folder: str) -> Machine:
     return machine
 
 
-def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
+def run_trampoline(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     """Build the program with this trampoline; return its exit code and words."""
     write_headers(place)
     (place / machine.folder).mkdir()
@@ -62,18 +62,18 @@ def answer(place: Path, machine: Machine, trampoline: str) -> tuple[int, str]:
     argv = [machine.compiler, *flags, "-o", program, *sources]
     subprocess.run(argv, check=True, timeout=60)
     runner = [armlib.qemu()] if machine.folder == "arm64" else []
-    result = completed([*runner, program])
+    result = run_program([*runner, program])
     return result.returncode, result.stdout
 
 
-def source(machine: Machine) -> str:
+def write_source(machine: Machine) -> str:
     return (MODULE / machine.folder / "trampoline.S").read_text()
 
 
 @pytest.mark.parametrize("folder", MACHINES)
 def test_each_request_goes_where_it_is_meant_to(tmp_path: Path, folder: str) -> None:
-    machine = usable(folder)
-    code, output = answer(tmp_path, machine, source(machine))
+    machine = find_machine(folder)
+    code, output = run_trampoline(tmp_path, machine, write_source(machine))
     assert code == 0, output
     ways = re.findall(r"(\d+) to the body, (\d+) to the handler", output)
     assert len(ways) == machine.hooks
@@ -97,9 +97,9 @@ def test_each_request_goes_where_it_is_meant_to(tmp_path: Path, folder: str) -> 
     ],
 )
 def test_a_wrong_filter_shows(tmp_path: Path, folder: str, old: str, new: str) -> None:
-    machine = usable(folder)
-    right = source(machine)
+    machine = find_machine(folder)
+    right = write_source(machine)
     assert old in right
-    code, output = answer(tmp_path, machine, right.replace(old, new))
+    code, output = run_trampoline(tmp_path, machine, right.replace(old, new))
     assert code == 1, output
     assert " instead of " in output

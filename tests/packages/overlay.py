@@ -25,8 +25,8 @@ mv root/out/* "$place"
 """
 
 
-def run(roots: Sequence[Path], place: Path, script: str, *words: str) -> None:
+def run_script(roots: Sequence[Path], place: Path, script: str, *words: str) -> None:
     """Run a script of PLACE/in, whose files are in / there; /out comes to PLACE."""
     lower = ":".join(map(str, roots))
     argv = ["sh", "-ec", ENTER, "sh", lower, str(place), f"/{script}", *words]
-    child.run([*child.ALONE, *argv], 300)
+    child.run_child([*child.ALONE, *argv], 300)

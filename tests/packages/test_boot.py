@@ -70,7 +70,7 @@ def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
                 shutil.copy(file, inputs)
             shutil.copy(package, inputs / "bulkmm-dkms.deb")
             roots = (debs.root(cache, progress).path, kernel.root.path)
-            overlay.run(roots, place, "boot.sh", kernel.release)
+            overlay.run_script(roots, place, "boot.sh", kernel.release)
         yield Installation(place, kernel, accelerator)
 
 

@@ -38,7 +38,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Path]:
             (place / "in").mkdir()
             shutil.copy(package, place / "in/bulkmm-dkms.deb")
             shutil.copy(FOLDER / "dkms.sh", place / "in")
-            overlay.run([tree.path], place, "dkms.sh", debs.version())
+            overlay.run_script([tree.path], place, "dkms.sh", debs.version())
         yield place
 
 

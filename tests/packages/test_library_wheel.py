@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from corelib import ROOT
-from programs import completed
+from programs import run_program
 
 BUILD = (sys.executable, ROOT / "scripts" / "librarywheel.py")
 PROGRAM = """
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 
 def test_pip_install_and_one_line_populate_an_array(tmp_path: Path) -> None:
     """With no compiler and no other program to be found."""
-    completed([*BUILD, "--out", tmp_path], check=True, timeout=300)
+    run_program([*BUILD, "--out", tmp_path], check=True, timeout=300)
     (wheel,) = tmp_path.glob("libbulkmm-*-py3-none-manylinux_2_*.whl")
     python = tmp_path / "venv/bin/python"
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
@@ -47,16 +47,16 @@ def test_pip_install_and_one_line_populate_an_array(tmp_path: Path) -> None:
         if name not in ("PYTHONPATH", "BULKMM_LIBRARY")
     } | {"PATH": "/nowhere", "PIP_ONLY_BINARY": ":all:"}
     subprocess.run([python, *install, wheel, "numpy"], check=True, env=environment)
-    result = completed([python, "-c", PROGRAM], env=environment, cwd=tmp_path)
+    result = run_program([python, "-c", PROGRAM], env=environment, cwd=tmp_path)
     assert result.stdout.startswith(f"True {tmp_path}"), result
 
 
 @pytest.mark.skipif(not shutil.which("musl-gcc"), reason="scripts/setup tests")
 def test_a_musl_program_opens_the_library_of_its_wheel(tmp_path: Path) -> None:
-    completed([*BUILD, "--musl", "--out", tmp_path], check=True, timeout=300)
+    run_program([*BUILD, "--musl", "--out", tmp_path], check=True, timeout=300)
     (wheel,) = tmp_path.glob("libbulkmm-*-py3-none-musllinux_1_2_*.whl")
     library = zipfile.ZipFile(wheel).extract("libbulkmm/libbulkmm.so.0", tmp_path)
     (tmp_path / "opens.c").write_text(OPENS)
     program = tmp_path / "opens"
-    completed(["musl-gcc", tmp_path / "opens.c", "-o", program], check=True)
-    assert completed([program, library], check=True).stdout.count(".") == 2
+    run_program(["musl-gcc", tmp_path / "opens.c", "-o", program], check=True)
+    assert run_program([program, library], check=True).stdout.count(".") == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lablib import passed, tiers
-from programs import completed
+from programs import run_program
 
 from bulkmm.shell.progress import Progress
 from lab.machine import debs
@@ -33,7 +33,7 @@ def packages() -> dict[str, Path]:
 
 
 def inspect_deb(deb: Path, *words: str) -> str:
-    return completed(["dpkg-deb", *words, deb], check=True).stdout
+    return run_program(["dpkg-deb", *words, deb], check=True).stdout
 
 
 def test_there_are_four(packages: dict[str, Path]) -> None:

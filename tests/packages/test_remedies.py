@@ -37,7 +37,7 @@ def test_a_system_python_is_told_packages(series: str) -> None:
             shutil.copy(package, place / "in/bulkmm.deb")
             shutil.copy(RESULT, place / "in/result.json")
             shutil.copy(FOLDER / "results.sh", place / "in")
-            overlay.run([tree.path], place, "results.sh")
+            overlay.run_script([tree.path], place, "results.sh")
         message = (place / "remedy").read_text()
         names = " ".join(f"python3-{name}" for name in libraries.RESULTS)
         assert message == (

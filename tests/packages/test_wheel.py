@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import completed
+from programs import run_program
 
 from bulkmm import libraries
 from lab.machine import debs
@@ -39,7 +39,7 @@ def command(wheel: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        return completed(
+        return run_program(
             [place / "venv/bin/bulkmm", *words], cwd=place, env=environment
         )
 

@@ -2,9 +2,9 @@
 """The library and its test programs, built once for the tests of this directory."""
 
 import pytest
-from corelib import NATIVE, meson
+from corelib import NATIVE, build_target
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _build_library() -> None:
-    meson(NATIVE)
+    build_target(NATIVE)

@@ -54,7 +54,7 @@ def huge_pages(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def cgroup(controller: str, **values: str) -> Iterator[list[str]]:
+def make_cgroup(controller: str, **values: str) -> Iterator[list[str]]:
     """Make a cgroup, and give what starts a command in it."""
     needs_root()
     root = Path("/sys/fs/cgroup") / controller
@@ -82,7 +82,7 @@ def full_cgroup(size: int) -> Iterator[list[str]]:
     told that there is no memory, when it says so. So whoever waits gets more.
     """
     limits = {"limit_in_bytes": str(size), "oom_control": "1"}
-    with cgroup("memory", **limits) as inside:
+    with make_cgroup("memory", **limits) as inside:
         group = Path("/sys/fs/cgroup/memory") / f"bulkmm-test-{os.getpid()}"
         over = threading.Event()
 
@@ -147,7 +147,7 @@ def broken_disk(image: Path, size: int, readable: int) -> Iterator[Path]:
 
 
 @contextmanager
-def mounted(kind: str, options: str, at: Path) -> Iterator[Path]:
+def mount_memory(kind: str, options: str, at: Path) -> Iterator[Path]:
     """Mount a file system of memory."""
     needs_root()
     at.mkdir()

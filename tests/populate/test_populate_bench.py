@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import rootlib
 from eventlib import broken, document
-from programs import completed
+from programs import run_program
 
 from bench import goals, populate
 from bulkmm.pool import grow
@@ -24,8 +24,8 @@ from bulkmm.shell.size import MIB
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
 
 
-def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return completed([*COMMAND, *words], timeout=300, env={**os.environ, **more})
+def run_bench(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return run_program([*COMMAND, *words], timeout=300, env={**os.environ, **more})
 
 
 def test_a_short_run(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
     words += ["-o", str(file)]
     # without the lab's QEMU, whose start takes longer than so little memory
-    result = run(*words, BULKMM_CACHE=str(tmp_path))
+    result = run_bench(*words, BULKMM_CACHE=str(tmp_path))
     assert result.returncode == 0, result.stderr
     output = Document.read(file)
     assert output.run["argv"] == ["bench", "populate", *words]
@@ -51,7 +51,9 @@ def test_a_short_run(tmp_path: Path) -> None:
 
 def test_a_small_range(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
-    result = run("--size", "4K", "--kind", "memfd", "--processes", "2", "-o", str(file))
+    result = run_bench(
+        "--size", "4K", "--kind", "memfd", "--processes", "2", "-o", str(file)
+    )
     assert result.returncode == 0, result.stderr
     output = Document.read(file)
     pairs = {(r.base, r.variant) for r in output.ratios}
@@ -71,7 +73,7 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
         program.chmod(0o755)
     # QEMU is a real one, whose start varies by some ms on a busy machine
     words = ("--quick", "--size", "1G", "--kind", "memfd", "--processes", "1")
-    result = run(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
+    result = run_bench(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
     assert result.returncode == 1
     assert "output of bulkmm-1: leaves pages to fault" in result.stderr
 
@@ -120,7 +122,7 @@ def test_what_is_not_there_or_not_zero_is_seen(
 ) -> None:
     """The program with a call left out, or a byte written: its verdict says so."""
     program = broken(tmp_path, "populate.c", call, instead)
-    result = completed([program, "s", "4k", 64 * MIB, way], check=True)
+    result = run_program([program, "s", "4k", 64 * MIB, way], check=True)
     assert f'"ok": {"true" if call == instead else "false"}' in result.stdout
 
 
@@ -153,7 +155,7 @@ def test_huge_pages_are_released_however_it_ends(how: str) -> None:
                 run.send_signal(signal.Signals[f"SIG{name}"])
         if how == "KILL":
             assert populate.POOL.make_record() != before
-            with grow.alone(populate.POOL):
+            with grow.exclude_others(populate.POOL):
                 pass
         assert populate.POOL.make_record() == before
 

@@ -21,7 +21,7 @@ from typing import Any
 import fakekernel
 import pytest
 import rootlib
-from programs import completed, on_terminal
+from programs import on_terminal, run_program
 
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits, target
@@ -32,10 +32,10 @@ COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
 
 
-def run(
+def run_populate(
     *words: object, code: int = 0, inside: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    result = completed([*inside, *COMMAND, *words], timeout=60)
+    result = run_program([*inside, *COMMAND, *words], timeout=60)
     assert result.returncode == code, result.stdout + result.stderr
     if code:
         assert result.stderr.count("\n") == 1, result.stderr
@@ -55,30 +55,30 @@ def shm() -> Iterator[Path]:
 
 def test_a_file_is_made_grows_and_keeps_what_it_has(shm: Path) -> None:
     file = shm / "memory"
-    run(file, "--size", "8M")
+    run_populate(file, "--size", "8M")
     assert count_resident(file) == 8 * MIB
     with file.open("r+b") as stream:
         stream.write(b"kept")
-    report = json.loads(run(file, "--size", "80M", "--json").stdout)
+    report = json.loads(run_populate(file, "--size", "80M", "--json").stdout)
     assert report["populate"]["bytes"] == count_resident(file) == 80 * MIB
     assert report["populate"]["threads"] >= 1
     assert file.read_bytes().startswith(b"kept\0")
     for size in (2 * MIB, 80 * MIB):
         os.truncate(file, size)
     assert count_resident(file) == 2 * MIB
-    run(file, "--threads", 1, "--node", 0)
+    run_populate(file, "--threads", 1, "--node", 0)
     assert count_resident(file) == 80 * MIB
 
 
 def test_a_memfd_is_its_commands(shm: Path) -> None:
     script = 'stat -Lc "%s %b" {} > ' + str(shm / "said")
-    run("--memfd", "--size", "64M", "--", "sh", "-c", script)
+    run_populate("--memfd", "--size", "64M", "--", "sh", "-c", script)
     assert (shm / "said").read_text().split() == [str(64 * MIB), str(64 * MIB // 512)]
 
 
 def test_the_command_of_a_memfd_does_not_ignore_what_python_does() -> None:
     words = "grep", "SigIgn", "/proc/self/status"
-    output = run("--memfd", "--size", "1M", "--", *words).stdout
+    output = run_populate("--memfd", "--size", "1M", "--", *words).stdout
     ignored = int(output.split("\n")[1].removeprefix("SigIgn:"), 16)
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):
         assert not ignored >> (signum - 1) & 1
@@ -87,31 +87,34 @@ def test_the_command_of_a_memfd_does_not_ignore_what_python_does() -> None:
 def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
     with (
         rootlib.huge_pages(40),
-        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
+        rootlib.mount_memory("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
     ):
         file = place / "memory"
-        run(file, "--size", "64M")
+        run_populate(file, "--size", "64M")
         assert count_resident(file) == 64 * MIB
         free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
         assert int(free.read_text()) == 8
-        run("--memfd", "--huge", "2M", "--size", "16M", "--", "true")
-        stderr = run(file, "--size", "128M", code=3).stderr
+        run_populate("--memfd", "--huge", "2M", "--size", "16M", "--", "true")
+        stderr = run_populate(file, "--size", "128M", code=3).stderr
         assert "its pool has 8 pages of 2 MiB to spare; more by bulkmm pool" in stderr
         assert file.stat().st_size == 64 * MIB
-        stderr = run(place / "other", "--size", "128M", code=3).stderr
+        stderr = run_populate(place / "other", "--size", "128M", code=3).stderr
         assert "its pool has 8 pages" in stderr
         assert not (place / "other").exists()
-        assert "whole pages of 2097152" in run(file, "--size", "65537K", code=2).stderr
+        assert (
+            "whole pages of 2097152"
+            in run_populate(file, "--size", "65537K", code=2).stderr
+        )
 
 
 def test_a_file_system_without_room_is_refused_first(tmp_path: Path) -> None:
-    with rootlib.mounted("tmpfs", "size=16m", tmp_path / "m") as place:
+    with rootlib.mount_memory("tmpfs", "size=16m", tmp_path / "m") as place:
         file = place / "memory"
-        stderr = run(file, "--size", "24M", code=3).stderr
+        stderr = run_populate(file, "--size", "24M", code=3).stderr
         assert "24 MiB more needed, its file system has 16 MiB to spare" in stderr
         assert not file.exists()
-        run(file, "--size", "8M")
-        run(file, "--size", "24M", code=3)
+        run_populate(file, "--size", "8M")
+        run_populate(file, "--size", "24M", code=3)
         assert file.stat().st_size == count_resident(file) == 8 * MIB
 
 
@@ -124,8 +127,8 @@ def test_a_mount_of_another_may_have_any_name(
         b"30 1 0:27 / /mnt/\xc2\xa0 rw,noexec - tmpfs none rw,size=1k\n"
     )
     monkeypatch.setattr(target, "MOUNTS", mounts)
-    assert target._mount(os.makedev(0, 27)) == ("tmpfs", "rw,noexec,rw,size=1k")
-    assert target._mount(os.makedev(0, 28)) == ("an unknown file system", "")
+    assert target._find_mount(os.makedev(0, 27)) == ("tmpfs", "rw,noexec,rw,size=1k")
+    assert target._find_mount(os.makedev(0, 28)) == ("an unknown file system", "")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,9 @@ def test_a_mount_of_another_may_have_any_name(
 def test_what_is_refused(
     shm: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    result = run(*(word.replace("PLACE", str(shm)) for word in words), code=code)
+    result = run_populate(
+        *(word.replace("PLACE", str(shm)) for word in words), code=code
+    )
     assert message in result.stderr
     assert list(shm.iterdir()) == []
 
@@ -162,7 +167,7 @@ def test_what_is_refused(
 def test_a_disk_is_refused(tmp_path: Path) -> None:
     if tmp_path.stat().st_dev == Path("/dev/shm").stat().st_dev:  # noqa: S108
         pytest.skip("the test's directory is in memory")
-    stderr = run(tmp_path / "file", "--size", "1M", code=2).stderr
+    stderr = run_populate(tmp_path / "file", "--size", "1M", code=2).stderr
     assert "would not stay in memory" in stderr
     assert not (tmp_path / "file").exists()
 
@@ -171,16 +176,19 @@ def test_a_library_that_is_not_there(
     shm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BULKMM_LIBRARY", str(shm / "none.so"))
-    assert "BULKMM_LIBRARY names none" in run(shm / "f", "--size", "1M", code=3).stderr
+    assert (
+        "BULKMM_LIBRARY names none"
+        in run_populate(shm / "f", "--size", "1M", code=3).stderr
+    )
     monkeypatch.setenv("BULKMM_LIBRARY", "libc.so.6")
-    assert "bmm_populate" in run(shm / "f", "--size", "1M", code=3).stderr
+    assert "bmm_populate" in run_populate(shm / "f", "--size", "1M", code=3).stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_file_has_no_name_before_all_of_it_is_there(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    with rootlib.mounted("tmpfs", "size=4g", tmp_path / "m") as place:
+    with rootlib.mount_memory("tmpfs", "size=4g", tmp_path / "m") as place:
         child = subprocess.Popen(
             [*COMMAND, str(place / "memory"), "--size", "3G", "--threads", "1"],
             stderr=subprocess.PIPE,
@@ -211,18 +219,20 @@ LITTLE = {"limit_in_bytes": str(96 * MIB)}
 
 def test_a_limit_of_memory_is_refused_first(tmp_path: Path) -> None:
     with (
-        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
-        rootlib.cgroup("memory", **LITTLE) as inside,
+        rootlib.mount_memory("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.make_cgroup("memory", **LITTLE) as inside,
     ):
         file = place / "memory"
         for words in ([file], ["--memfd"]):
             more = ["--", "true"] * (words == ["--memfd"])
-            stderr = run(*words, "--size", "256M", *more, code=3, inside=inside).stderr
+            stderr = run_populate(
+                *words, "--size", "256M", *more, code=3, inside=inside
+            ).stderr
             assert "256 MiB more needed, /sys/fs/cgroup/memory/bulkmm-test" in stderr
             assert "/memory.limit_in_bytes leaves" in stderr
         assert not file.exists()
-        run(file, "--size", "16M", inside=inside)
-        run(file, "--size", "256M", inside=inside, code=3)
+        run_populate(file, "--size", "16M", inside=inside)
+        run_populate(file, "--size", "256M", inside=inside, code=3)
         assert file.stat().st_size == count_resident(file) == 16 * MIB
 
 
@@ -230,15 +240,15 @@ def test_a_limit_of_memory_is_refused_first(tmp_path: Path) -> None:
 def test_what_is_killed_leaves_no_memory_taken(tmp_path: Path, before: int) -> None:
     """In a cgroup that cannot be seen: the next run has as much as the first."""
     with (
-        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
-        rootlib.cgroup("memory", **LITTLE) as inside,
+        rootlib.mount_memory("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.make_cgroup("memory", **LITTLE) as inside,
     ):
         file = place / "memory"
         if before:
-            run(file, "--size", f"{before >> 20}M")
+            run_populate(file, "--size", f"{before >> 20}M")
         killed = [*inside, *rootlib.HIDDEN, *COMMAND, file, "--size", "256M"]
         for _ in range(2):
-            assert completed(killed, timeout=60).returncode == -signal.SIGKILL
+            assert run_program(killed, timeout=60).returncode == -signal.SIGKILL
             assert [path.stat().st_size for path in place.iterdir()] == (
                 [before] if before else []
             )
@@ -251,8 +261,8 @@ def test_another_program_is_not_killed_in_its_place(tmp_path: Path) -> None:
         f"import time; m = bytearray({48 * MIB}); print(1, flush=True); time.sleep(60)"
     )
     with (
-        rootlib.mounted("tmpfs", "size=1g", tmp_path / "m") as place,
-        rootlib.cgroup("memory", **LITTLE) as inside,
+        rootlib.mount_memory("tmpfs", "size=1g", tmp_path / "m") as place,
+        rootlib.make_cgroup("memory", **LITTLE) as inside,
     ):
         neighbour = subprocess.Popen(
             [*inside, sys.executable, "-c", script], stdout=subprocess.PIPE
@@ -268,7 +278,7 @@ def test_another_program_is_not_killed_in_its_place(tmp_path: Path) -> None:
                 "--size",
                 "256M",
             ]
-            assert completed(command, timeout=60).returncode == -signal.SIGKILL
+            assert run_program(command, timeout=60).returncode == -signal.SIGKILL
             assert neighbour.poll() is None
             neighbour.kill()
 
@@ -277,15 +287,15 @@ def test_another_program_is_not_killed_in_its_place(tmp_path: Path) -> None:
 def test_a_limit_of_huge_pages_is_named(tmp_path: Path, name: str) -> None:
     with (
         rootlib.huge_pages(128),
-        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
+        rootlib.mount_memory("hugetlbfs", "pagesize=2M", tmp_path / "huge") as place,
         rootlib.huge_cgroup(name, 32 * MIB, tmp_path / "groups") as inside,
     ):
         words = (place / "memory", "--size", "64M")
-        stderr = run(*words, code=3, inside=inside).stderr
+        stderr = run_populate(*words, code=3, inside=inside).stderr
         assert f"/hugetlb.2MB.{name} leaves 32 MiB" in stderr
         hidden = [*inside, "unshare", "-m", "sh", "-c"]
         hidden += [f'umount {tmp_path / "groups"} && exec "$@"', "sh"]
-        stderr = run(*words, code=3, inside=hidden).stderr
+        stderr = run_populate(*words, code=3, inside=hidden).stderr
         if name == "limit_in_bytes":  # is met when pages are made
             assert "the cgroup allows no more" in stderr
             assert "33554432 bytes are done" in stderr
@@ -303,12 +313,12 @@ def test_what_is_reserved_for_the_file_is_its_own(
         stack.enter_context(rootlib.huge_pages(64))
         options = "pagesize=2M" if limited else "pagesize=2M,size=64M"
         place = stack.enter_context(
-            rootlib.mounted("hugetlbfs", options, tmp_path / "huge")
+            rootlib.mount_memory("hugetlbfs", options, tmp_path / "huge")
         )
         rsvd = ("rsvd.limit_in_bytes", 64 * MIB, tmp_path / "groups")
         inside = stack.enter_context(rootlib.huge_cgroup(*rsvd)) if limited else []
         file = place / "memory"
-        run(file, "--size", "16M", inside=inside)
+        run_populate(file, "--size", "16M", inside=inside)
         killed = (
             "import os, sys; from pathlib import Path; "
             "from bulkmm.populate import target; "
@@ -316,9 +326,9 @@ def test_what_is_reserved_for_the_file_is_its_own(
             "mapping = file.__enter__().map_shared(); os.kill(os.getpid(), 9)"
         )
         argv = [*inside, sys.executable, "-c", killed, file]
-        assert completed(argv).returncode == -signal.SIGKILL
+        assert run_program(argv).returncode == -signal.SIGKILL
         assert (file.stat().st_size, count_resident(file)) == (64 * MIB, 16 * MIB)
-        run(file, "--size", "64M", inside=inside)
+        run_populate(file, "--size", "64M", inside=inside)
         assert count_resident(file) == 64 * MIB
         file.unlink()
 
@@ -375,7 +385,7 @@ def test_what_programs_hold_is_not_free(
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
     fake = fakekernel.Fake(tmp_path)
-    fakekernel.pool(fake, {0: (10, 10, 0), 1: (30, 0, 0)})
+    fakekernel.make_pool(fake, {0: (10, 10, 0), 1: (30, 0, 0)})
     fake.write("/proc/meminfo", "MemTotal: 204800 kB\nSwapFree: 2048 kB")
     for node in (0, 1):
         home = f"/sys/devices/system/node/node{node}"
@@ -484,10 +494,10 @@ def test_what_others_allocate_stays_where_nothing_has_grown(
 
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:
     inside = ["sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"]
-    stderr = run(shm / "f", "--size", "8M", code=3, inside=inside).stderr
+    stderr = run_populate(shm / "f", "--size", "8M", code=3, inside=inside).stderr
     assert stderr == f"bulkmm: {shm}/f: cannot be made 8 MiB long: File too large\n"
-    run(shm / "f", "--size", "512K")
-    run(shm / "f", "--size", "8M", code=3, inside=inside)
+    run_populate(shm / "f", "--size", "512K")
+    run_populate(shm / "f", "--size", "8M", code=3, inside=inside)
     assert count_resident(shm / "f") == (shm / "f").stat().st_size == 512 << 10
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import rootlib
-from corelib import NATIVE, SANITIZE, THREADS, meson
-from programs import completed
+from corelib import NATIVE, SANITIZE, THREADS, build_target
+from programs import run_program
 
 MIB = 1 << 20
 PAGE = 4096
@@ -20,29 +20,29 @@ ENOMEM, EFAULT = 12, 14
 POOL, BACKING, MEMORY, LIMIT = 7, 8, 10, 18  # of enum bmm_cause
 
 
-def names() -> list[str]:
-    meson(NATIVE, target="bmm-cases")
-    result = completed([NATIVE / "bmm-cases"], check=True)
+def list_cases() -> list[str]:
+    build_target(NATIVE, target="bmm-cases")
+    result = run_program([NATIVE / "bmm-cases"], check=True)
     return result.stdout.split()
 
 
-def outside(
+def populate_outside(
     kind: str, size: int, before: list[str] | None = None, after: str = ""
 ) -> dict[str, Any]:
     """Populate what the test has prepared, after this; return the report."""
     command = [*(before or []), str(NATIVE / "bmm-cases"), kind, str(size)]
     command += [after] * bool(after)
-    result = completed(command, timeout=60)
+    result = run_program(command, timeout=60)
     assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
     report: dict[str, Any] = json.loads(result.stdout)
     return report
 
 
 @pytest.mark.parametrize("build", [NATIVE, SANITIZE, THREADS], ids=lambda at: at.name)
-@pytest.mark.parametrize("case", names())
+@pytest.mark.parametrize("case", list_cases())
 def test_a_case(build: Path, case: str) -> None:
-    meson(build, target="bmm-cases")
-    result = completed(["setarch", "-R", build / "bmm-cases", case], env=QUIET)
+    build_target(build, target="bmm-cases")
+    result = run_program(["setarch", "-R", build / "bmm-cases", case], env=QUIET)
     if result.returncode == SKIP:
         pytest.skip(f"this machine cannot: {result.stdout.strip() or case}")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -56,9 +56,9 @@ def test_a_pool_that_is_too_small_says_how_far_it_came(
 ) -> None:
     with (
         rootlib.huge_pages(40),
-        rootlib.mounted("hugetlbfs", "pagesize=2M", tmp_path / "m") as place,
+        rootlib.mount_memory("hugetlbfs", "pagesize=2M", tmp_path / "m") as place,
     ):
-        report = outside(
+        report = populate_outside(
             f"{place}/file" if kind == "file" else kind, 128 * MIB, after=kernel
         )
     assert (report["error"], report["cause"]) == (EFAULT, POOL)
@@ -71,7 +71,7 @@ def test_a_pool_that_is_too_small_says_how_far_it_came(
 def test_huge_pages_that_are_copied_are_work_for_several(after: str) -> None:
     """After a fork they are resident, and yet each of them is copied."""
     with rootlib.huge_pages(2 * 48):
-        report = outside("hugetlb", 96 * MIB, after=after)
+        report = populate_outside("hugetlb", 96 * MIB, after=after)
     assert (report["error"], report["threads"] > 1) == (0, after == "forked")
     assert report["faults"] <= FEW
 
@@ -83,7 +83,7 @@ def test_a_limit_of_the_cgroup_is_no_empty_pool(tmp_path: Path, kind: str) -> No
         rootlib.huge_pages(64),
         rootlib.huge_cgroup("limit_in_bytes", 32 * MIB, tmp_path / "m") as inside,
     ):
-        report = outside(kind, 128 * MIB, inside)
+        report = populate_outside(kind, 128 * MIB, inside)
     assert (report["error"], report["cause"]) == (EFAULT, LIMIT)
     assert (report["done"], report["failed_len"]) == (32 * MIB, 2 * MIB)
 
@@ -91,7 +91,7 @@ def test_a_limit_of_the_cgroup_is_no_empty_pool(tmp_path: Path, kind: str) -> No
 def test_huge_pages_that_the_program_supplies() -> None:
     """They have the error of a limit, so its cause names both."""
     with rootlib.huge_pages(4):
-        report = outside("reserved", 8 * MIB, after="supplied")
+        report = populate_outside("reserved", 8 * MIB, after="supplied")
     assert (report["error"], report["cause"], report["done"]) == (EFAULT, LIMIT, 0)
     assert "or userfaultfd forbids it" in report["text"]
 
@@ -99,15 +99,15 @@ def test_huge_pages_that_the_program_supplies() -> None:
 def test_a_huge_page_among_many_mappings() -> None:
     """What is touched one by one is touched by the smallest of the pages."""
     with rootlib.huge_pages(1):
-        report = outside("mixed", 96 * MIB, after="before-5.14")
+        report = populate_outside("mixed", 96 * MIB, after="before-5.14")
     assert (report["error"], report["done"]) == (0, 96 * MIB)
     assert report["faults"] <= FEW
 
 
 @pytest.mark.parametrize("huge", ["", ",huge=always"])
 def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
-    with rootlib.mounted("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
-        report = outside(f"{place}/file", 128 * MIB)
+    with rootlib.mount_memory("tmpfs", f"size=80m{huge}", tmp_path / "m") as place:
+        report = populate_outside(f"{place}/file", 128 * MIB)
     assert (report["error"], report["cause"]) == (EFAULT, BACKING)
     assert 80 * MIB - 2 * MIB <= report["done"] <= 80 * MIB
     assert report["reached"] == report["failed"]
@@ -116,15 +116,15 @@ def test_a_file_system_that_is_full(tmp_path: Path, huge: str) -> None:
 def test_a_disk_that_cannot_be_read(tmp_path: Path) -> None:
     """It has the error of a file that is too short, so its cause names both."""
     with rootlib.broken_disk(tmp_path / "image", 128 * MIB, 80 * MIB) as disk:
-        report = outside(str(disk), 128 * MIB)
+        report = populate_outside(str(disk), 128 * MIB)
     assert (report["error"], report["cause"]) == (EFAULT, BACKING)
     assert report["done"] == 80 * MIB
     assert "has failed" in report["text"]
 
 
 def test_a_file_system_of_memory_is_not_asked_again(tmp_path: Path) -> None:
-    with rootlib.mounted("tmpfs", "size=80m", tmp_path / "m") as place:
-        report = outside(f"{place}/file", 64 * MIB, after="read")
+    with rootlib.mount_memory("tmpfs", "size=80m", tmp_path / "m") as place:
+        report = populate_outside(f"{place}/file", 64 * MIB, after="read")
     assert report["error"] == 0
     assert report["asked"] <= 64 * MIB // (2 * MIB) * PAGE
     assert report["faults"] <= FEW
@@ -136,8 +136,8 @@ def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     options = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper"
     options += f",workdir={tmp_path}/work"
-    with rootlib.mounted("overlay", options, tmp_path / "m") as place:
-        report = outside(f"{place}/file", 8 * MIB, after="read")
+    with rootlib.mount_memory("overlay", options, tmp_path / "m") as place:
+        report = populate_outside(f"{place}/file", 8 * MIB, after="read")
     assert (report["error"], report["done"]) == (0, 8 * MIB)
     assert report["faults"] <= FEW
 
@@ -145,7 +145,7 @@ def test_a_file_system_without_a_disk_of_its_own(tmp_path: Path) -> None:
 def test_a_cgroup_that_is_full() -> None:
     """Where the kernel may not kill for it; else it does, whoever populates."""
     with rootlib.full_cgroup(80 * MIB) as inside:
-        report = outside("private", 128 * MIB, inside)
+        report = populate_outside("private", 128 * MIB, inside)
     assert (report["error"], report["cause"]) == (ENOMEM, MEMORY)
     assert 60 * MIB < report["done"] < 80 * MIB
     assert report["reached"] == report["failed"]
@@ -153,10 +153,14 @@ def test_a_cgroup_that_is_full() -> None:
 
 
 def test_a_quota_of_cpus_bounds_the_threads() -> None:
-    with rootlib.cgroup("cpu", cfs_period_us="100000", cfs_quota_us="90000") as inside:
-        report = outside("private", 512 * MIB, inside)
+    with rootlib.make_cgroup(
+        "cpu", cfs_period_us="100000", cfs_quota_us="90000"
+    ) as inside:
+        report = populate_outside("private", 512 * MIB, inside)
     assert (report["error"], report["threads"]) == (0, 1)
 
 
 def test_affinity_bounds_the_threads() -> None:
-    assert outside("private", 512 * MIB, ["taskset", "-c", "0"])["threads"] == 1
+    assert (
+        populate_outside("private", 512 * MIB, ["taskset", "-c", "0"])["threads"] == 1
+    )

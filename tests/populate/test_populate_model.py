@@ -8,16 +8,18 @@ import json
 from typing import Any
 
 import pytest
-from corelib import NATIVE, meson
-from programs import completed
+from corelib import NATIVE, build_target
+from programs import run_program
 
 CLOSE = 1.15  # times as long as with all threads started before the work
 REGISTER_MS = 10  # a driver's registration of a GiB, in main.c
 
 
 def read_runs() -> list[dict[str, Any]]:
-    meson(NATIVE, target="bmm-model")
-    lines = completed([NATIVE / "bmm-model", "--json"], check=True).stdout.splitlines()
+    build_target(NATIVE, target="bmm-model")
+    lines = run_program(
+        [NATIVE / "bmm-model", "--json"], check=True
+    ).stdout.splitlines()
     return [json.loads(line) for line in lines]
 
 
