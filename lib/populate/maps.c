@@ -42,6 +42,7 @@ bool lines_open(struct maps *lines, const char *path)
 {
 	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
 	lines->at = lines->got = 0;
+	lines->last.end = 0;
 	return lines->fd >= 0;
 }
 
@@ -214,6 +215,10 @@ static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 	uint64_t inode;
 	int name;
 
+	if (addr < maps->last.end) {
+		*map = maps->last;
+		return true;
+	}
 	do {
 		if (!lines_next(maps, line, sizeof(line)) ||
 		    sscanf(line,
@@ -233,6 +238,7 @@ static bool read_maps(struct maps *maps, uintptr_t addr, struct map *map)
 		look_at_file(map, makedev(major, minor), line + name);
 	if (!map->page)
 		map->page = (size_t)sysconf(_SC_PAGESIZE);
+	maps->last = *map;
 	return true;
 }
 
@@ -253,7 +259,7 @@ static void query_file(const struct maps *maps, struct query *query,
 /**
  * map_find() - the mapping at an address, or the next one
  * @maps:  from maps_open()
- * @addr:  the address, not below the end of the mapping found before
+ * @addr:  the address, not below the one of the call before
  * @cheap: give up if it takes more than microseconds
  *
  * Return: true if there is one and the system can tell.

@@ -60,6 +60,7 @@ struct maps {
 	int fd;		/* -1: cannot be opened */
 	size_t at, got; /* in the buffer */
 	char text[1024];
+	struct map last; /* read from maps: more than one range may begin in it */
 };
 
 bool lines_open(struct maps *lines, const char *path);

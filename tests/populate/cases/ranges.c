@@ -85,6 +85,21 @@ CASE(wrong_ranges, HERE)
 	check(faults_of(p, 8 * PAGE, true) >= 8);
 }
 
+/* Each is known for what it is, although maps is read in one direction. */
+CASE(ranges_of_a_mapping, HERE | MAPS)
+{
+	size_t third = 40 * MIB;
+	char *p = map(3 * third, MAP_SHARED | MAP_ANONYMOUS, -1);
+	struct bmm_range ranges[] = { RANGE(p, third), RANGE(p + third, PAGE),
+				      RANGE(p + 2 * third, third) };
+
+	memset(p, 1, 3 * third);
+	check(!bmm_populate_ranges(ranges, 3, NULL, NULL));
+	asked = 0;
+	check(!bmm_populate_ranges(ranges, 3, NULL, NULL));
+	check(asked < MIB); /* the first page of each slice */
+}
+
 /* A hole in one of them: what lies before is done, what follows may be. */
 CASE(hole_in_a_range, HERE)
 {
