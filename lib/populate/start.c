@@ -10,7 +10,7 @@
 
 #include "populate.h"
 
-#define STACK	 (64 * KIB)   /* plus the libraries' TLS */
+#define STACK	 (160 * KIB)  /* plus the libraries' TLS; TSan wants 128 */
 #define SEARCHED (1024 * KIB) /* of a stack, for the frame of a signal */
 #define RESTORER 0x04000000UL /* SA_RESTORER, as the kernel has it */
 #define SIGNALS	 64
@@ -71,6 +71,18 @@ static bool create(pthread_t *thread, pthread_attr_t *attr,
 }
 #endif
 
+/* Of a thread's stack: no less than the C library accepts, plus TLS. */
+static size_t stack_size(size_t page)
+{
+	long least = sysconf(_SC_THREAD_STACK_MIN); /* arm64: 128 KiB */
+	size_t size = STACK;
+
+	if (least > (long)size)
+		size = (size_t)least;
+	dl_iterate_phdr(add_tls, &size);
+	return (size + page - 1) & -page;
+}
+
 /**
  * map_stacks() - map the stacks of threads, each above a page that guards it
  * @workers: the workers, of which none has been started
@@ -83,13 +95,12 @@ static bool create(pthread_t *thread, pthread_attr_t *attr,
  */
 unsigned int map_stacks(struct workers *workers, unsigned int count)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = STACK, each;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), each;
 	char *stacks = MAP_FAILED;
 	unsigned int i;
 
-	dl_iterate_phdr(add_tls, &size);
 	workers->guard = page;
-	workers->stack = (size + page - 1) & -page;
+	workers->stack = stack_size(page);
 	each = workers->guard + workers->stack;
 	for (; count; count /= 2) {
 		stacks = mmap(NULL, count * each, PROT_NONE,

@@ -40,8 +40,9 @@ extern int wrong;
 extern unsigned int cpus_made;	      /* pretended, 0: as they are */
 extern int creations;		      /* of threads, before they fail */
 extern unsigned int created, blocked; /* of them, with SIGTERM blocked */
-extern long sleep_us; /* of each call that populates, instead of it */
-extern bool in_turn;  /* and one at a time */
+extern size_t stack_least; /* bytes that the C library accepts, or 0 */
+extern long sleep_us;	   /* of each call that populates, instead of it */
+extern bool in_turn;	   /* and one at a time */
 extern uintptr_t stall_at;
 extern unsigned int advised;   /* calls that populate */
 extern size_t asked;	       /* bytes in those calls */
@@ -63,6 +64,8 @@ extern pid_t locker;			     /* who may lock, if it is not 0 */
 	type __wrap_##name(__VA_ARGS__)
 WRAPPED(int, pthread_create, pthread_t *, const pthread_attr_t *,
 	void *(*)(void *), void *);
+WRAPPED(int, pthread_attr_setstack, pthread_attr_t *, void *, size_t);
+WRAPPED(long, sysconf, int);
 WRAPPED(long, syscall, long, ...);
 WRAPPED(int, sched_getaffinity, pid_t, size_t, cpu_set_t *);
 WRAPPED(int, sched_setaffinity, pid_t, size_t, const cpu_set_t *);

@@ -15,6 +15,7 @@
 unsigned int cpus_made;
 int creations = 1 << 30;
 unsigned int created, blocked;
+size_t stack_least;
 long sleep_us;
 bool in_turn;
 uintptr_t stall_at;
@@ -44,6 +45,20 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
 	blocked += (unsigned int)sigismember(&now, SIGTERM);
 	return __real_pthread_create(thread, attr, start, arg);
+}
+
+long __wrap_sysconf(int name)
+{
+	if (name == _SC_THREAD_STACK_MIN && stack_least)
+		return (long)stack_least;
+	return __real_sysconf(name);
+}
+
+int __wrap_pthread_attr_setstack(pthread_attr_t *attr, void *stack, size_t size)
+{
+	if (size < stack_least)
+		return EINVAL;
+	return __real_pthread_attr_setstack(attr, stack, size);
 }
 
 /* Node N has CPU N alone; both have memory, in turn or halves of it. */

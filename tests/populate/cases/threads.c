@@ -104,6 +104,17 @@ CASE(no_threads, HERE)
 	}
 }
 
+/* On arm64 a stack of 64 KiB is refused; here one that has all of our TLS. */
+CASE(stacks_of_least_size, HERE)
+{
+	size_t len = 512 * MIB;
+
+	cpus_made = 8;
+	sleep_us = 500;
+	stack_least = MIB;
+	check(all_of(anonymous(len), len, NULL).threads > 1);
+}
+
 CASE(stall, HERE)
 {
 	struct bmm_report report;
