@@ -252,7 +252,9 @@ struct workers {
 	struct page_result failure;
 	unsigned int alive; /* without the caller */
 	bool stop;
+	bool cramped; /* the threads' stacks are too small */
 	bool passes;  /* the caller only passes pieces to the program */
+	bool resumes; /* it did, and is to do the work now */
 	bool fresh;   /* there may be one that has not been looked at */
 	bool reading; /* a slice of a cold segment is in progress */
 	uint64_t ns;  /* of all slices, then of the slowest */
@@ -283,6 +285,7 @@ unsigned int node_of_worker(const struct workers *workers, unsigned int id);
 
 /* start.c: threads of the C library */
 unsigned int map_stacks(struct workers *workers, unsigned int count);
+bool has_room(const struct worker *worker);
 void unmap_stacks(struct workers *workers);
 bool start_thread(struct workers *workers, struct worker *worker,
 		  void *(*run)(void *));

@@ -10,7 +10,8 @@
 
 #include "populate.h"
 
-#define STACK	 (160 * KIB)  /* plus the libraries' TLS; TSan wants 128 */
+#define STACK	 (160 * KIB) /* plus the libraries' TLS; TSan wants 128 */
+#define ROOM	 (32 * KIB)
 #define SEARCHED (1024 * KIB) /* of a stack, for the frame of a signal */
 #define RESTORER 0x04000000UL /* SA_RESTORER, as the kernel has it */
 #define SIGNALS	 64
@@ -118,6 +119,21 @@ unsigned int map_stacks(struct workers *workers, unsigned int count)
 	workers->stacks_len = count * each;
 	workers->stacks_nr = i;
 	return i;
+}
+
+/*
+ * Whether the calling thread has stack enough for the work and for the C
+ * library to start another: what that takes for TLS besides the libraries' can
+ * be set (glibc.rtld.optional_static_tls), and is not told.
+ */
+__attribute__((noinline)) bool has_room(const struct worker *worker)
+{
+	const struct workers *workers = worker->workers;
+	uintptr_t top = (uintptr_t)workers->stacks +
+			worker->id * (workers->guard + workers->stack);
+
+	return (uintptr_t)__builtin_frame_address(0) + workers->stack >=
+	       top + ROOM;
 }
 
 void unmap_stacks(struct workers *workers)

@@ -235,19 +235,35 @@ __attribute__((noinline)) static void touch_stack(void)
 
 static void start_threads(struct workers *workers);
 
-static void *thread(void *arg)
+static void run_worker(struct worker *worker)
 {
-	struct worker *worker = arg;
-	struct workers *workers = worker->workers;
 	struct cpus before;
 
 	touch_stack();
 	bind_worker(worker, &before);
 	do {
 		if (worker->starts)
-			start_threads(workers);
+			start_threads(worker->workers);
 	} while (process_slice(worker));
+}
+
+static void *thread(void *arg)
+{
+	struct worker *worker = arg;
+	struct workers *workers = worker->workers;
+	bool room = has_room(worker);
+
+	if (room)
+		run_worker(worker);
 	pthread_mutex_lock(&workers->lock);
+	if (!room) { /* nor has any other thread: the caller does all */
+		workers->cramped = true;
+		workers->scaling.most = 1;
+		if (workers->passes) { /* the caller reads it locked only */
+			workers->passes = false;
+			workers->resumes = true;
+		}
+	}
 	workers->alive--;
 	pthread_cond_signal(&workers->changed);
 	pthread_mutex_unlock(&workers->lock);
@@ -420,7 +436,7 @@ static void pass_pieces(struct workers *workers)
 	}
 }
 
-/* Waits for a while; returns whether others are still working. */
+/* Waits for a while; returns whether there may be something left to do. */
 static bool wait_for_others(struct workers *workers)
 {
 	struct timespec until;
@@ -434,7 +450,8 @@ static bool wait_for_others(struct workers *workers)
 	if (workers->alive && !workers->fresh)
 		pthread_cond_timedwait(&workers->changed, &workers->lock,
 				       &until);
-	busy = workers->alive;
+	busy = workers->alive || workers->resumes;
+	workers->resumes = false;
 	pthread_mutex_unlock(&workers->lock);
 	return busy;
 }
@@ -475,6 +492,8 @@ static void work_all(struct workers *workers)
 	} while (!workers->forked && wait_for_others(workers));
 	if (!workers->forked) {
 		join_above(workers, 0);
+		if (workers->cramped)
+			workers->report.threads = 1;
 		pass_pieces(workers);
 	}
 }

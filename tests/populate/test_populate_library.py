@@ -50,6 +50,19 @@ def test_a_case(build: Path, case: str) -> None:
     assert "stack" not in result.stderr  # of threads: too small for a sanitizer
 
 
+@pytest.mark.parametrize("case", ["kinds", "ready_pieces", "ready_in_order"])
+@pytest.mark.parametrize("kib", [32, 120, 140, 150, 156, 160, 1024])
+def test_a_c_library_that_takes_more_of_each_stack(kib: int, case: str) -> None:
+    """Where too little is left, no thread works; the caller does."""
+    tunable = f"glibc.rtld.optional_static_tls={kib << 10}"
+    environment = {"GLIBC_TUNABLES": tunable}
+    result = completed([NATIVE / "bmm-cases", case], env=environment)
+    threads_wanted = ["all_of(p, len, &options).threads > 1"]
+    wrong = [line.partition(": line ")[2] for line in result.stdout.splitlines()]
+    assert result.returncode in {0, 1}, (result.returncode, result.stderr)
+    assert [line.partition(": ")[2] for line in wrong] in ([], threads_wanted)
+
+
 @pytest.mark.parametrize("kernel", ["", "before-6.11"])
 @pytest.mark.parametrize("kind", ["hugetlb", "memfd", "file"])
 def test_a_pool_that_is_too_small_says_how_far_it_came(
