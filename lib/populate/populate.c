@@ -177,25 +177,22 @@ static int try_nodes(const struct workers *workers, struct refusal *refusal)
 /* The caller works too, bound like its threads, and is then restored. */
 static int run_on_nodes(struct workers *workers, struct refusal *refusal)
 {
-	bool changes = workers->binds || workers->prefer >= 0, bound;
-	struct cpus before;
 	int error;
 
-	if (changes && policy_get(&workers->policy)) {
+	workers->changes = workers->binds || workers->prefer >= 0;
+	if (workers->changes && policy_get(&workers->policy)) {
 		if (workers->binds)
 			return -EPERM;
 		workers->prefer = -1;
-		changes = false;
+		workers->changes = false;
 	}
 	error = try_nodes(workers, refusal);
-	if (!error) {
-		bound = bind_worker(&workers->self, &before);
-		workers_run(workers);
-		if (bound)
-			cpus_bind(&before);
-	}
-	if (changes)
+	if (workers->binds)
 		policy_restore(&workers->policy);
+	if (!error) {
+		workers_run(workers);
+		release_caller(workers);
+	}
 	return error;
 }
 
@@ -390,8 +387,9 @@ static int run(struct request *request, const struct bmm_options *options,
  * What has to be read from a file is read by one of them, in order. They run on
  * the nodes that the memory comes from (mbind(2), set_mempolicy(2), else the
  * caller's node), block all signals except faults, and have ended when it
- * returns. The caller works too, bound to such a node if it was not; afterwards
- * its affinity is what it was, but the system remembers it as set explicitly.
+ * returns. The caller works too, bound to such a node if it was not; afterwards,
+ * and in @progress and @ready, its affinity is what it was, but the system
+ * remembers it as set explicitly.
  * With BMM_ON_NODE a page comes from that node or from none: as with any such
  * policy, the kernel may kill a process when the node is out of memory.
  *

@@ -235,10 +235,11 @@ struct workers {
 	struct nodes nodes;
 	struct cpus allowed; /* the caller's, before it is bound */
 	bool bound;
-	bool binds; /* an extent has a node of its own */
-	int prefer; /* node that all others' pages come from; or -1 */
-	int node;   /* the caller's, if no policy says otherwise; or -1 */
-	struct policy policy; /* the caller's, where threads have another */
+	bool binds;   /* an extent has a node of its own */
+	int prefer;   /* node that all others' pages come from; or -1 */
+	int node;     /* the caller's, if no policy says otherwise; or -1 */
+	bool changes; /* the policy of threads, and the caller's */
+	struct policy policy; /* the caller's, before that */
 	char *stacks;	      /* of all threads */
 	size_t stack, guard;  /* bytes of each, and of what lies below it */
 	size_t stacks_len;
@@ -269,6 +270,8 @@ struct workers {
 
 	/* used by the caller only */
 	struct worker self;
+	struct cpus before; /* its own affinity, while it is bound */
+	bool works, moved;  /* it has the workers' policy; and is bound */
 	bool wide; /* all threads start at once: a slice is a huge page */
 	uint64_t progress_ns;
 	int pid;
@@ -279,6 +282,7 @@ bool workers_init(struct workers *workers, unsigned int extents_nr,
 		  const struct bmm_options *options);
 bool workers_expand(struct workers *workers);
 int workers_run(struct workers *workers);
+void release_caller(struct workers *workers);
 void workers_free(struct workers *workers);
 bool bind_worker(const struct worker *worker, struct cpus *before);
 unsigned int node_of_worker(const struct workers *workers, unsigned int id);

@@ -149,6 +149,30 @@ static int choose_policy(struct worker *worker, const struct segment *segment)
 	return error;
 }
 
+/* Where the caller runs, and takes its pages from, while it works. */
+static void bind_caller(struct workers *workers)
+{
+	if (!workers->works)
+		workers->moved = bind_worker(&workers->self, &workers->before);
+	workers->works = true;
+}
+
+/*
+ * Its own affinity and policy again: a thread that the program starts in a
+ * callback inherits them for good, and what the callback allocates is bound.
+ */
+void release_caller(struct workers *workers)
+{
+	if (!workers->works)
+		return;
+	if (workers->moved)
+		cpus_bind(&workers->before);
+	if (workers->changes)
+		policy_restore(&workers->policy);
+	workers->self.policy = POLICY_UNKNOWN;
+	workers->works = workers->moved = false;
+}
+
 /* Does one slice; returns false if none is left to take. */
 static bool process_slice(struct worker *worker)
 {
@@ -166,6 +190,8 @@ static bool process_slice(struct worker *worker)
 	pthread_mutex_unlock(&workers->lock);
 	if (!taken)
 		return false;
+	if (worker == &workers->self)
+		bind_caller(workers);
 	usage_read(&usage);
 	start = bmm_host_clock();
 	result.error = choose_policy(worker, slice.segment);
@@ -404,6 +430,7 @@ static void report_progress(struct workers *workers, bool last)
 	pthread_mutex_lock(&workers->lock);
 	done = workers->report.done;
 	pthread_mutex_unlock(&workers->lock);
+	release_caller(workers);
 	stop = workers->options.progress(workers->options.context, done,
 					 workers->len);
 	workers->forked = getpid() != workers->pid;
@@ -425,6 +452,7 @@ static void pass_pieces(struct workers *workers)
 		pthread_mutex_unlock(&workers->lock);
 		if (!some)
 			break;
+		release_caller(workers);
 		refused = workers->options.ready(workers->options.context,
 						 (void *)piece.from,
 						 piece.to - piece.from);

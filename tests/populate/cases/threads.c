@@ -294,3 +294,66 @@ CASE(interleaved_nodes, HERE)
 	two_nodes(anonymous(len), len);
 	check(ran[0][0] && ran[0][1]);
 }
+
+static cpu_set_t own; /* the program's */
+
+/* What a thread that is started here would inherit. */
+static int see_own(void *context, void *addr, size_t len)
+{
+	unsigned int *calls = context;
+	cpu_set_t now = { 0 };
+	int mode = -1;
+
+	(void)addr;
+	(void)len;
+	sched_getaffinity(0, sizeof(now), &now);
+	check(CPU_EQUAL(&now, &own));
+	__real_syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL);
+	check(mode == MODE_DEFAULT);
+	++*calls;
+	return 0;
+}
+
+static int see_own_progress(void *context, size_t done, size_t len)
+{
+	return see_own(context, NULL, done + len);
+}
+
+static void calls_as_itself(char *p, size_t len, uint32_t flags)
+{
+	struct bmm_options options = OPTIONS(.flags = flags,
+					     .progress = see_own_progress);
+	unsigned int calls = 0, i;
+
+	options.context = &calls;
+	sched_getaffinity(0, sizeof(own), &own);
+	for (i = 0; i < 4; i++) {
+		options.threads = i % 2; /* the caller alone, too */
+		options.ready = i < 2 ? NULL : see_own;
+		all_of(p, len, &options);
+	}
+	check(calls >= 4);
+	see_own(&calls, NULL, 0);
+}
+
+/* A callback is as the program is: where it runs, and what it allocates. */
+CASE(callbacks_on_a_node, HERE)
+{
+	char *p = anonymous(LEN);
+
+	sleep_us = 500;
+	calls_as_itself(p, LEN, BMM_ON_NODE);
+}
+
+CASE(callbacks_where_the_program_runs, HERE)
+{
+	size_t len = 256 * MIB;
+	char *p = anonymous(len);
+
+	check(!madvise(p, len / 2, MADV_DONTDUMP));
+	second_node = (uintptr_t)p + len / 2;
+	first_local = true;
+	two_nodes(p, len);
+	sleep_us = 500;
+	calls_as_itself(p, len, 0);
+}
