@@ -85,7 +85,8 @@ pub struct Report {
 pub struct Error {
     pub errno: i32,
     pub cause: Cause,
-    /// The lowest page that failed, if a page was the reason.
+    /// The lowest page that failed, the range that was refused, or the piece
+    /// that `ready` refused.
     pub failed: Option<ops::Range<usize>>,
     pub report: Report,
     text: String,
@@ -300,8 +301,9 @@ impl<'a> Options<'a> {
     }
 }
 
+/// One that was refused may wrap around: it ends where addresses do.
 fn range(start: *mut c_void, len: usize) -> Option<ops::Range<usize>> {
-    (len != 0).then(|| start as usize..start as usize + len)
+    (len != 0).then(|| start as usize..(start as usize).saturating_add(len))
 }
 
 impl Report {

@@ -74,6 +74,9 @@ fn an_error_says_which_page_and_why() {
     assert!(error.to_string().contains("does not allow"));
     let error = Options::new().populate(memory.0.wrapping_add(1), 1);
     assert_eq!(error.unwrap_err().cause, Cause::Range);
+    let error = Options::new().populate(memory.0, usize::MAX).unwrap_err();
+    assert_eq!(error.cause, Cause::Range);
+    assert_eq!(error.failed, Some(memory.0 as usize..usize::MAX));
 }
 
 #[test]
