@@ -46,8 +46,9 @@ struct bmm_range {
  * @piece:    most bytes of a piece: a range is divided at multiples of it,
  *            counted from its start, rounded up to whole pages; 0: 256 MiB
  *
- * A piece of which a byte failed is not passed to @ready.
- * Usually all fields but @size are zero.
+ * A piece of which a byte failed is not passed to @ready. Both callbacks must
+ * return: the threads go on with memory of this call (no longjmp(), exception
+ * or pthread_exit()). Usually all fields but @size are zero.
  */
 struct bmm_options {
 	size_t size;
