@@ -32,8 +32,8 @@ size_t kernel_text(const char *path, char *text, size_t size)
 	return got < 0 ? 0 : (size_t)got;
 }
 
-/* Adds a list such as "0-3,8". */
-static void add_list(const char *text, cpu_set_t *set, size_t size)
+/* Adds what a list such as "0-3,8" has. */
+static void add_items(const char *text, cpu_set_t *set, size_t size)
 {
 	unsigned long first, last;
 	char *end;
@@ -46,6 +46,36 @@ static void add_list(const char *text, cpu_set_t *set, size_t size)
 		for (; first <= last && first < 8 * size; first++)
 			CPU_SET_S(first, size, set);
 	}
+}
+
+/*
+ * Adds a list of any length from a file; returns false if it cannot be read. In
+ * parts, as the stack may be a little one: the last item of a part may go on.
+ */
+static bool add_list(const char *path, cpu_set_t *set, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[256], *comma;
+	size_t len = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	while ((got = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+		len += (size_t)got;
+		text[len] = 0;
+		comma = strrchr(text, ',');
+		if (!comma)
+			continue;
+		*comma = 0;
+		add_items(text, set, size);
+		len -= (size_t)(comma + 1 - text);
+		memmove(text, comma + 1, len);
+	}
+	close(fd);
+	text[len] = 0;
+	add_items(text, set, size);
+	return len;
 }
 
 /* The CPUs that the calling thread may use; returns how many, 0: unknown. */
@@ -66,15 +96,14 @@ void cpus_bind(const struct cpus *cpus)
 unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 {
 	struct cpus near = { 0 };
-	char path[64], text[4096];
+	char path[64];
 	unsigned int i;
 
 	for (i = 0; i < NODES_MAX; i++) {
 		if (!SET_HAS(nodes, i))
 			continue;
 		snprintf(path, sizeof(path), NODES "node%u/cpulist", i);
-		if (kernel_text(path, text, sizeof(text)))
-			add_list(text, near.bits, sizeof(near));
+		add_list(path, near.bits, sizeof(near));
 	}
 	CPU_AND_S(sizeof(near), near.bits, near.bits, cpus->bits);
 	if (SET_COUNT(&near))
@@ -84,12 +113,8 @@ unsigned int cpus_of_nodes(const struct nodes *nodes, struct cpus *cpus)
 
 static void nodes_in(const char *path, struct nodes *nodes)
 {
-	char text[4096];
-
 	memset(nodes, 0, sizeof(*nodes));
-	if (kernel_text(path, text, sizeof(text)))
-		add_list(text, nodes->bits, sizeof(*nodes));
-	else
+	if (!add_list(path, nodes->bits, sizeof(*nodes)))
 		SET_ADD(nodes, 0);
 }
 

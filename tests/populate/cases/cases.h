@@ -44,17 +44,19 @@ extern size_t stack_least; /* bytes that the C library accepts, or 0 */
 extern long sleep_us;	   /* of each call that populates, instead of it */
 extern bool in_turn;	   /* and one at a time */
 extern uintptr_t stall_at;
-extern unsigned int advised;   /* calls that populate */
-extern size_t asked;	       /* bytes in those calls */
-extern unsigned int looked;    /* entries of pagemap that were read */
-extern bool nodes_made;	       /* several nodes; there are none but the real */
-extern bool first_local;       /* memory of the first one has no policy */
-extern unsigned int strays;    /* calls by threads that prefer no node */
-extern uintptr_t second_node;  /* where its memory begins; SIZE_MAX: in turn */
-extern unsigned int ran[2][2]; /* calls for a node's memory on a node's CPU */
-extern unsigned int bound;     /* calls that bind a thread to CPUs */
-extern uintptr_t barred_from;  /* what a protection key bars */
-extern uintptr_t cold_from;    /* where a file has to be read */
+extern unsigned int advised; /* calls that populate */
+extern size_t asked;	     /* bytes in those calls */
+extern unsigned int looked;  /* entries of pagemap that were read */
+extern bool nodes_made;	     /* several nodes; there are none but the real */
+extern bool first_local;     /* memory of the first one has no policy */
+extern unsigned int strays;  /* calls by threads that prefer no node */
+extern __thread char much[300 << 10];
+extern const char *cpus_listed; /* those of each node */
+extern uintptr_t second_node;	/* where its memory begins; SIZE_MAX: in turn */
+extern unsigned int ran[2][2];	/* calls for a node's memory on a node's CPU */
+extern unsigned int bound;	/* calls that bind a thread to CPUs */
+extern uintptr_t barred_from;	/* what a protection key bars */
+extern uintptr_t cold_from;	/* where a file has to be read */
 extern unsigned int cold_reads, cold_strays; /* calls for that, and which are
 					      * two at once or out of order */
 extern pid_t locker;			     /* who may lock, if it is not 0 */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Little to do, or to do it with: few system calls, no memory, no thread. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,31 @@ static void with_no_more(void)
 CASE(no_address_space, HERE | TOUCHED)
 {
 	with_no_more();
+}
+
+static void *on_a_node(void *arg)
+{
+	struct bmm_options alone = OPTIONS(.threads = 1);
+
+	check(!bmm_populate(arg, LEN, &alone, NULL));
+	check(!bmm_populate(arg, LEN, NULL, NULL));
+	return NULL;
+}
+
+/* A program's thread may have no more than that: where it runs is found out. */
+CASE(little_stack_on_a_node, HERE)
+{
+	pthread_attr_t least;
+	pthread_t thread;
+	size_t tls = sizeof(much);
+
+	needs_no_sanitizer();
+	nodes_made = true;
+	pthread_attr_init(&least);
+	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN + tls);
+	check(!__real_pthread_create(&thread, &least, on_a_node,
+				     anonymous(LEN)));
+	pthread_join(thread, NULL);
 }
 
 /* As in a program that locks all that it will ever map. */

@@ -27,12 +27,13 @@ unsigned int cold_reads, cold_strays;
 bool nodes_made, first_local;
 unsigned int strays;
 uintptr_t second_node;
+const char *cpus_listed;
 unsigned int ran[2][2];
 pid_t locker;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 /* What the C library takes off the stack of each thread: more than ours is. */
-static __thread char much[300 << 10] __attribute__((__used__));
+__thread char much[300 << 10] __attribute__((__used__));
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*start)(void *), void *arg)
@@ -73,13 +74,17 @@ static void say_nodes(unsigned long *nodes, uintptr_t addr)
 
 int __wrap_open64(const char *path, int flags, ...)
 {
-	const char *node = second_node ? strstr(path, "/node/node") : NULL;
+	const char *node = strstr(path, "/node/node");
+	const char *list = cpus_listed;
+	size_t len = list ? strlen(list) : 1;
 	int fd;
 
-	if (!node)
+	if (!node || (!second_node && !list))
 		return __real_open64(path, flags, 0);
+	if (!list)
+		list = node + strlen("/node/node");
 	fd = memfd_create("cpulist", MFD_CLOEXEC);
-	if (pwrite(fd, node + strlen("/node/node"), 1, 0) != 1)
+	if (pwrite(fd, list, len, 0) != (ssize_t)len)
 		abort();
 	return fd;
 }

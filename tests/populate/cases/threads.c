@@ -245,6 +245,25 @@ CASE(bound_as_before, HERE)
 	check(!bound);
 }
 
+/* A CPU list of a node as long as a file of /sys may have it. */
+static char list_of_cpus[8192];
+
+CASE(long_list_of_cpus, HERE)
+{
+	struct nodes nodes = { .bits = { { { 1 } } } };
+	struct cpus cpus;
+	size_t len = 0;
+	unsigned int i;
+
+	memset(&cpus, 0xff, sizeof(cpus));
+	for (i = 0; i < 1500; i++) /* every second one, up to 2998 */
+		len += (size_t)snprintf(list_of_cpus + len, 8, "%u,", 2 * i);
+	list_of_cpus[len - 1] = '\n';
+	cpus_listed = list_of_cpus;
+	check(cpus_of_nodes(&nodes, &cpus) == 1500);
+	check(SET_HAS(&cpus, 2998) && !SET_HAS(&cpus, 2997));
+}
+
 /* A node is a CPU here. */
 static void two_nodes(char *p, size_t len)
 {
