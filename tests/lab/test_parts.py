@@ -225,7 +225,8 @@ def test_child_dies_with_the_lab(tmp_path: Path) -> None:
     """Even SIGKILL leaves nothing running."""
     script = (
         "import sys; from bulkmm.shell import child\n"
-        f"child.run_child([*child.TIED, 'sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60'], 60)"
+        f"words = ['sh', '-c', 'echo $$ >{tmp_path}/pid; sleep 60']\n"
+        "child.run_child([*child.TIED, *words], 60)"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as lab:
         pid = _wait_for(tmp_path / "pid")
