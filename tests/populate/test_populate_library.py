@@ -56,7 +56,7 @@ def test_a_c_library_that_takes_more_of_each_stack(kib: int, case: str) -> None:
     """Where too little is left, no thread works; the caller does."""
     tunable = f"glibc.rtld.optional_static_tls={kib << 10}"
     environment = {"GLIBC_TUNABLES": tunable}
-    result = completed([NATIVE / "bmm-cases", case], env=environment)
+    result = run_program([NATIVE / "bmm-cases", case], env=environment)
     threads_wanted = ["all_of(p, len, &options).threads > 1"]
     wrong = [line.partition(": line ")[2] for line in result.stdout.splitlines()]
     assert result.returncode in {0, 1}, (result.returncode, result.stderr)
