@@ -51,8 +51,7 @@ class Request:
     """What is run, where and how."""
 
     scenario: Scenario  # with its options
-    kernel: str = ""  # "": the first series of the architecture; see kernel_name
-    arch: Arch = X86_64
+    kernel: kernels.Choice
     accel: str = "auto"
     cpu: str = ""  # "": the architecture's default
     cpus: int = CPUS
@@ -61,20 +60,15 @@ class Request:
     defines: list[str] = field(default_factory=list)
 
     @property
-    def kernel_name(self) -> str:
-        """Return the name of the kernel."""
-        return self.kernel or self.arch.series[0]
-
-    @property
-    def kind(self) -> debug_kernels.Kind | None:
-        """Return the kind of a kernel that the lab builds."""
-        return debug_kernels.find(self.kernel)
+    def arch(self) -> Arch:
+        """Return the architecture."""
+        return self.kernel.arch
 
     @property
     def words(self) -> str:
         """Return the kernel's parameters, with those of the scenario and the user."""
         words = f"{self.scenario.parameters} {self.append}".strip()
-        poisons = self.kind and self.kind.poisons(words)
+        poisons = self.kernel.kind and self.kernel.kind.poisons(words)
         return f"page_poison=1 {words}".strip() if poisons else words
 
     @property
@@ -84,7 +78,7 @@ class Request:
         A kernel that poisons free memory also touches all that is plugged.
         """
         plugged = self.scenario.path == "hotplug"
-        touched = plugged and self.kind and self.kind.poisons(self.words)
+        touched = plugged and self.kernel.kind and self.kernel.kind.poisons(self.words)
         return MEMORY_LIMIT + (self.scenario.options.size if touched else 0)
 
 
@@ -118,22 +112,24 @@ def need_memory(request: Request) -> None:
         )
 
 
-def kernel_of(
-    debian_root: root.DebianRoot, name: str, progress: Progress, arch: Arch = X86_64
+def ensure_kernel(
+    debian_root: root.DebianRoot, choice: kernels.Choice, progress: Progress
 ) -> Kernel:
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
-    if kind := debug_kernels.find(name):
-        return debugkernel.ensure(debian_root, kind, progress)
-    return kernels.ensure(debian_root, name, progress, arch)
+    if choice.kind:
+        return debugkernel.ensure(debian_root, choice.kind, progress)
+    return kernels.ensure(debian_root, choice.name, progress, choice.arch)
 
 
 @contextmanager
-def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
-    """Lock the cache once it has the kernels of these names that the lab builds.
+def locked_with(
+    choices: Iterable[kernels.Choice], progress: Progress
+) -> Iterator[Path]:
+    """Lock the cache once it has those of these kernels that the lab builds.
 
     That takes minutes, in which other commands have the cache.
     """
-    for kind in filter(None, map(debug_kernels.find, names)):
+    for kind in filter(None, (choice.kind for choice in choices)):
         with ExitStack() as stack:
             with locked(progress) as cache:
                 debian_root = root.ensure(cache, progress)
@@ -146,11 +142,11 @@ def locked_with(names: Iterable[str], progress: Progress) -> Iterator[Path]:
         yield cache
 
 
-def cached(debian_root: root.DebianRoot, name: str) -> Kernel | None:
-    """Return such a kernel if there is nothing to fetch or build."""
-    if kind := debug_kernels.find(name):
-        return debugkernel.cached(debian_root, kind)
-    return kernels.cached(debian_root, name)
+def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel | None:
+    """Return a kernel if there is nothing to fetch or build."""
+    if choice.kind:
+        return debugkernel.cached(debian_root, choice.kind)
+    return kernels.cached(debian_root, choice.name, choice.arch)
 
 
 def identity(ready: Prepared) -> str:
@@ -173,9 +169,8 @@ def would_be_of(request: Request) -> str:
 
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
-    debian_root, arch = root.ensure(cache, progress), request.arch
     scenario = request.scenario
-    kernel = kernel_of(debian_root, request.kernel_name, progress, arch)
+    kernel = ensure_kernel(root.ensure(cache, progress), request.kernel, progress)
     defines = build.check_defines([*request.defines, *scenario.defines])
     place = build.ensure(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
@@ -202,9 +197,8 @@ def check_cpus(request: Request) -> None:
 
 
 def check(request: Request) -> None:
-    """Reject what does not exist or does not fit together."""
-    kernels.check(request.kernel_name, request.arch)
-    if lack := request.scenario.lacking(request.kernel_name, request.arch):
+    """Reject what does not fit together."""
+    if lack := request.scenario.lacking(request.kernel):
         raise UsageError(lack)
     request.scenario.check_options(request.arch)
     check_cpus(request)
@@ -290,7 +284,7 @@ def _boot(
 ) -> vm.Outcome:
     scenario, reports = request.scenario, count(1)
     title = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
-    slow = request.kind.slow if request.kind else 1
+    slow = request.kernel.kind.slow if request.kernel.kind else 1
 
     def report_event(event: dict[str, Any]) -> None:
         if event["event"] == "unknown-backend":
@@ -342,7 +336,7 @@ def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
         Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
         Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
         *_warning_checks(request.scenario, outcome.log),
-        *_lock_checks(request.kind, end),
+        *_lock_checks(request.kernel.kind, end),
     ]
 
 

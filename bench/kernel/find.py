@@ -69,12 +69,12 @@ def of_lab(
     from lab.machine import build, kernels, root
 
     paths.need_sources()
-    kernels.check(name)
-    kernel = run.cached(root.of(paths.cache_dir()), name)
+    choice = kernels.find_kernel(name)
+    kernel = run.find_cached(root.of(paths.cache_dir()), choice)
     if not kernel or (build_module and not build.place(kernel, []).is_dir()):
         run.need_root()
-        with run.locked_with([name], progress) as cache:
-            kernel = run.kernel_of(root.ensure(cache, progress), name, progress)
+        with run.locked_with([choice], progress) as cache:
+            kernel = run.ensure_kernel(root.ensure(cache, progress), choice, progress)
             if build_module:
                 build.ensure(kernel, [], progress)
     if build_module:

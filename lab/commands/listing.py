@@ -51,7 +51,9 @@ def _series(scenario: Scenario, name: str, kernel: str | None = None) -> list[st
     on = arch.find(name)
     candidates = [kernel] if kernel else [*on.series, *debug_kernels.of(on)]
     candidates = [each for each in candidates if not kernels.problem(each, on)]
-    return [each for each in candidates if scenario.runs_on(each, on)]
+    return [
+        each for each in candidates if scenario.runs_on(kernels.read_name(each, on))
+    ]
 
 
 def _record(scenario: Scenario) -> ScenarioRecord:

@@ -215,7 +215,7 @@ def has(
     # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
-    return scenario.runs_on(kernel, arch)
+    return scenario.runs_on(kernels.read_name(kernel, arch))
 
 
 def option(words: tuple[str, ...], name: str) -> str:
@@ -259,7 +259,7 @@ def rated(cell: Cell, document: Document) -> list[Ratio]:
     None of a kernel that the lab builds: its own checks take most of the time.
     """
     first = document.results[0].scenario if document.results else ""
-    pairs = () if debug_kernels.find(cell.kernel) else RATED.get(cell.path, ())
+    pairs = () if cell.kernel in debug_kernels.NAMES else RATED.get(cell.path, ())
     return [
         ratio
         for base, variant in pairs

@@ -10,7 +10,6 @@ from bulkmm.shell.progress import Progress
 from lab import run, scenario
 from lab.commands.run import asked
 from lab.machine import arch, build, kernels
-from lab.machine.arch import Arch
 from lab.paths import claimed, locked, need_sources
 
 
@@ -21,7 +20,7 @@ def prepare(args: argparse.Namespace) -> int:
     for name in args.kernel or ():
         kernels.check(name, *on)
     wanted = [
-        (target, name)
+        kernels.find_kernel(name, target)
         for target in on
         for name in args.kernel or target.series
         if not kernels.problem(name, target)
@@ -29,9 +28,9 @@ def prepare(args: argparse.Namespace) -> int:
     need_sources()
     run.need_root()
     progress = Progress()
-    with run.locked_with([name for _, name in wanted], progress) as cache:
-        for target, name in wanted:
-            for request in requests(name, target, args.module_defines):
+    with run.locked_with(wanted, progress) as cache:
+        for kernel in wanted:
+            for request in requests(kernel, args.module_defines):
                 ready = run.prepared(cache, request, progress)
             if args.strict:
                 build.ensure(ready.kernel, defines, progress, strict=True)
@@ -39,13 +38,12 @@ def prepare(args: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def requests(kernel: str, on: Arch, defines: list[str]) -> list[run.Request]:
+def requests(kernel: kernels.Choice, defines: list[str]) -> list[run.Request]:
     """Return a default run of each scenario that a kernel supports."""
-    where = ["--kernel", kernel, "--arch", on.name]
     return [
-        replace(asked([one.name, *where]), defines=defines)
+        replace(asked([one.name]), kernel=kernel, defines=defines)
         for one in scenario.SCENARIOS
-        if one.runs_on(kernel, on)
+        if one.runs_on(kernel)
     ]
 
 

@@ -7,7 +7,7 @@ from bulkmm.results import conditions, finish, table
 from bulkmm.results.model import Document
 from lab import choices, run, scenario
 from lab.command import add_run_options
-from lab.machine import arch
+from lab.machine import arch, kernels
 
 
 def run_scenario(args: argparse.Namespace) -> int:
@@ -36,8 +36,7 @@ def request(args: argparse.Namespace) -> run.Request:
     """Return the request that a command line makes."""
     return run.Request(
         scenario.find(args.scenario).make(**choices.collect_options(args)),
-        kernel=args.kernel,
-        arch=arch.find(args.arch),
+        kernels.find_kernel(args.kernel, arch.find(args.arch)),
         accel=args.accel,
         cpu=args.cpu,
         cpus=args.cpus,

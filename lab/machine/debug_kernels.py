@@ -92,11 +92,6 @@ def of(arch: Arch) -> tuple[str, ...]:
     return NAMES if arch is X86_64 else ()
 
 
-def series(name: str) -> str:
-    """Return the series or full release in a kernel's name."""
-    return SERIES if find(name) else name
-
-
 def options(text: str) -> dict[str, str]:
     """Return the options that a fragment or a configuration sets."""
     matches = map(SETS.fullmatch, text.splitlines())

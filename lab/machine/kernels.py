@@ -33,6 +33,20 @@ HEADERS = "linux-headers-"
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A kernel by its name, which may be neither fetched nor built yet."""
+
+    name: str  # a series, a full release, or one that the lab builds
+    arch: Arch
+    kind: debug_kernels.Kind | None  # of one that the lab builds
+
+    @property
+    def series(self) -> str:
+        """Return the series or full release."""
+        return debug_kernels.SERIES if self.kind else self.name
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel unpacked in the root."""
 
@@ -87,6 +101,18 @@ def problem(name: str, arch: Arch = X86_64) -> str:
         f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
         + (f", or the lab's own: {', '.join(kind_names)}" if kind_names else "")
     )
+
+
+def read_name(name: str, arch: Arch = X86_64) -> Choice:
+    """Return what a name says, whether or not there is such a kernel."""
+    return Choice(name, arch, debug_kernels.find(name))
+
+
+def find_kernel(name: str, arch: Arch = X86_64) -> Choice:
+    """Return the kernel of this name, or an architecture's first; reject others."""
+    choice = read_name(name or arch.series[0], arch)
+    check(choice.name, arch)
+    return choice
 
 
 def check(name: str, *on: Arch) -> None:

@@ -20,9 +20,9 @@ from bulkmm.shell.errors import UsageError, unknown_word
 from bulkmm.shell.progress import Progress
 from lab import state
 from lab.choices import FLAGS, USUAL
-from lab.machine import debug_kernels, suites
+from lab.machine import suites
 from lab.machine.arch import X86_64, Arch
-from lab.machine.kernels import Kernel
+from lab.machine.kernels import Choice, Kernel
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
 
 Item = TypeVar("Item")
@@ -95,27 +95,27 @@ class Scenario:
     observations: ClassVar[tuple[Observation, ...]] = ()  # for facts()
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
 
-    def lacking(self, kernel: str, arch: Arch) -> str:
-        """Return why it cannot run on a kernel of an architecture; "" if it can."""
-        if self.x86_only and arch is not X86_64:
+    def lacking(self, kernel: Choice) -> str:
+        """Return why it cannot run on a kernel; "" if it can."""
+        name, kind = kernel.name, kernel.kind
+        if self.x86_only and kernel.arch is not X86_64:
             return f"{self.name}: {self.x86_only} for x86_64 only"
-        kind = debug_kernels.find(kernel)
-        if self.lacking_debug and kind and kernel not in self.debug:
-            return f"{self.name}: {self.lacking_debug.format(kernel=kernel)}"
+        if self.lacking_debug and kind and name not in self.debug:
+            return f"{self.name}: {self.lacking_debug.format(kernel=name)}"
         if kind and kind.no_disks and "nd_pmem" in self.modules:
             return (
-                f"{self.name}: its disk would be reported on the kernel {kernel}, "
+                f"{self.name}: its disk would be reported on the kernel {name}, "
                 "which frees disks before what they hold is released"
             )
-        if self.kind not in ("", kernel):
-            return f"{self.name} needs kernel {self.kind}, not {kernel}"
-        if self.since and not is_at_least(debug_kernels.series(kernel), self.since):
-            return f"{self.name} needs kernel {self.since} or later, not {kernel}"
+        if self.kind not in ("", name):
+            return f"{self.name} needs kernel {self.kind}, not {name}"
+        if self.since and not is_at_least(kernel.series, self.since):
+            return f"{self.name} needs kernel {self.since} or later, not {name}"
         return ""
 
-    def runs_on(self, kernel: str, arch: Arch = X86_64) -> bool:
-        """Return whether it runs on a kernel, given as series or release."""
-        return not self.lacking(kernel, arch)
+    def runs_on(self, kernel: Choice) -> bool:
+        """Return whether it runs on a kernel."""
+        return not self.lacking(kernel)
 
     def make(self, **options: object) -> Self:
         """Return it with the user's options; reject those that do not apply."""

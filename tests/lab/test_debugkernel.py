@@ -100,7 +100,7 @@ def test_a_build_leaves_the_cache_to_other_commands(
     compiler = lab.path / "usr/bin" / DEBUG.compiler
     compiler.parent.mkdir(parents=True)
     compiler.touch()
-    builds = []
+    builds, debug = [], kernels.find_kernel("debug")
 
     def build(job: debugkernel.Build) -> None:
         places = (tmp_path / "lock", lab.var / "kernel/lock", tmp_path)
@@ -116,8 +116,10 @@ def test_a_build_leaves_the_cache_to_other_commands(
         monkeypatch.setattr(kernels, name, lambda *_: stock)
     monkeypatch.setattr(debugkernel.Build, "run", build)
     for _ in range(2):
-        with run.locked_with(["7.3", "debug"], Progress()) as cache:
-            assert run.kernel_of(lab, "debug", Progress()).modules.is_dir()
+        with run.locked_with(
+            map(kernels.find_kernel, ("7.3", "debug")), Progress()
+        ) as cache:
+            assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
             with paths.claimed(cache / "lock") as free:
                 assert not free
     # the cache is free for others, who may not remove it; a second build waits
@@ -125,7 +127,7 @@ def test_a_build_leaves_the_cache_to_other_commands(
     # what is built is had while another kernel is being built
     with paths.claimed(lab.var / "kernel/lock") as building:
         assert building
-        assert run.kernel_of(lab, "debug", Progress()).modules.is_dir()
+        assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
 
 
 @pytest.fixture

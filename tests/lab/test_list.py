@@ -10,7 +10,7 @@ from bulkmm import cli
 from bulkmm.shell.errors import Exit, UsageError
 from lab import choices, run, scenario
 from lab.commands.run import asked
-from lab.machine import arch, debug_kernels
+from lab.machine import arch, debug_kernels, kernels
 from lab.scenario import SCENARIOS
 
 
@@ -37,9 +37,9 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_kernel_newer_than_what_a_scenario_needs() -> None:
     name = "upstream-hmm"
     for kernel in ("7.3", "debug", "7.4", "7.10.1+deb13-cloud-amd64", "8.0-rc1"):
-        assert scenario.find(name).runs_on(kernel)
+        assert scenario.find(name).runs_on(kernels.read_name(kernel))
     for kernel in ("6.1", "6.12", "7.2.12+deb13-cloud-amd64"):
-        assert not scenario.find(name).runs_on(kernel)
+        assert not scenario.find(name).runs_on(kernels.read_name(kernel))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from bulkmm.shell.errors import Exit
 from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.commands import prepare
-from lab.machine import build
-from lab.machine.arch import ALL, NAMES, Arch
+from lab.machine import build, kernels
+from lab.machine.arch import ALL, NAMES
 
 SERIES = [(on, kernel) for on in ALL for kernel in on.series]
 
@@ -46,9 +46,9 @@ def test_a_kernel_of_some_architectures(
 ) -> None:
     arches: dict[str, list[str]] = {}
 
-    def requested(name: str, on: Arch, _defines: list[str]) -> list[str]:
-        arches.setdefault(name, []).append(on.name)
-        return [name]
+    def requested(kernel: kernels.Choice, _defines: list[str]) -> list[str]:
+        arches.setdefault(kernel.name, []).append(kernel.arch.name)
+        return [kernel.name]
 
     ready = SimpleNamespace(kernel=SimpleNamespace(release="7.3.4"))
     monkeypatch.setattr(prepare, "requests", requested)
@@ -68,7 +68,7 @@ def test_a_run_finds_everything_made() -> None:
     assert cli.main(["lab", "prepare"]) == Exit.OK
     with paths.locked(Progress()) as cache:
         for on, kernel in SERIES:
-            for request in prepare.requests(kernel, on, []):
+            for request in prepare.requests(kernels.find_kernel(kernel, on), []):
                 ready = run.prepared(cache, request, Idle())
                 wanted = request.scenario
                 assert bool(ready.disk) is wanted.disk
