@@ -39,10 +39,10 @@ from lab.scenario.base import ABSENT, Scenario
 
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
-# below bulkmm: what drives and judges a run
+# what drives and judges a run
 JUDGING = (
     *("lab/*.py", "lab/machine/*.py", "lab/scenario/*.py"),
-    *("control/*.py", "stats.py"),
+    *("bulkmm/control/*.py", "bulkmm/results/*.py"),
 )
 
 
@@ -152,7 +152,7 @@ def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel 
 def identity(ready: Prepared) -> str:
     """Return a hash of all that a run with given options depends on."""
     root = ready.kernel.root
-    judging = [file for names in JUDGING for file in (PROJECT / "bulkmm").glob(names)]
+    judging = [file for pattern in JUDGING for file in PROJECT.glob(pattern)]
     parts = (ready.base, *ready.modules, *ready.over, ready.disk)
     # their directories have hashes of what they were made from
     inner_paths = [root.inner(part) for part in parts if part]

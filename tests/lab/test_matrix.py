@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +22,13 @@ from lab.machine import debug_kernels, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
+from lab.paths import PROJECT
 
 CELL = matrix.Cell("memmap", "x86_64", "6.12", "pmem-fsdax-100g", ("--size", "2G"))
+JUDGES = (
+    *("lab/state.py", "lab/machine/klog.py", "lab/scenario/vmap.py"),
+    *("bulkmm/control/module.py", "bulkmm/results/stats.py"),
+)
 
 
 def document(*, ok: bool = True) -> Document:
@@ -46,6 +52,22 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     # what they test is the command, beside what others have there
     command = {"pool-grow", "prezero-days"}
     assert names - covered == {"ndctl-odd", "stress"} | command
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_changed_judge_makes_another_run(
+    judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--resume keeps no verdict of a judge that was changed since."""
+    for room in ("lab", "bulkmm"):
+        shutil.copytree(PROJECT / room, tmp_path / room)
+    monkeypatch.setattr(run, "PROJECT", tmp_path)
+    kernel = Kernel(DebianRoot(Path("/root")), "7.3.4")
+    ready = run.Prepared(kernel, Path("/root/base-1/base"), [], [], None)
+    before = run.identity(ready)
+    with (tmp_path / judge).open("a") as file:
+        file.write("# changed\n")
+    assert run.identity(ready) != before
 
 
 def test_every_cell_is_what_lab_run_takes() -> None:
