@@ -26,7 +26,10 @@ from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError
 
 SCHEMA_VERSION = 2
-OLDER = "is older than {}: convert it with scripts/convert_results.py of a checkout"
+OLDER = (
+    "is older than {}: convert the file, in a source checkout, with "
+    "scripts/convert_results.py"
+)
 Key = tuple[str, str]  # scenario, variant
 OURS = "bulkmm"
 LIMIT = "limit"  # no peer: nothing can beat it
