@@ -300,7 +300,10 @@ def broken(**change: Any) -> str:
         ("no JSON", "not a bulkmm result"),
         ("{}", "missing required field `schema_version`"),
         ('{"schema_version": 3}', "schema version 3 is not known"),
-        ('{"schema_version": 1}', "in a source checkout, with scripts/convert_results.py"),
+        (
+            '{"schema_version": 1}',
+            "in a source checkout, with scripts/convert_results.py",
+        ),
         (broken(samples=[-1]), ">= 0 - at `$.results[0].samples[0]"),
         (broken(raw=[[1], [1], [1]]), "raw needs a list of times"),
         (document_text(ratios=[RATIO]), "a, stock: a ratio of no result"),
