@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What others do to a file while it is filled stays, and so does its name."""
+
+import ctypes
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rootlib
+from populatelib import COMMAND, MIB, count_resident, count_used
+
+from bulkmm.populate import target
+from bulkmm.shell.ending import LIBC
+from bulkmm.shell.errors import BulkmmError
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_file_has_no_name_before_all_of_it_is_there(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    with rootlib.mount_memory("tmpfs", "size=4g", tmp_path / "m") as place:
+        child = subprocess.Popen(
+            [*COMMAND, str(place / "memory"), "--size", "3G", "--threads", "1"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not count_used(place):
+            assert child.poll() is None
+            time.sleep(0.005)
+        assert not list(place.iterdir())
+        child.send_signal(how)
+        _, stderr = child.communicate(timeout=30)
+        if how == signal.SIGKILL:
+            assert child.returncode == -how
+        else:
+            assert (child.returncode, stderr) == (130, "bulkmm: interrupted\n")
+        assert not list(place.iterdir())
+        assert count_used(place) == 0
+
+
+@pytest.mark.parametrize("size", [None, 3 * MIB])
+def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None:
+    path = shm / "f"
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.open_file(path, size, None), path.open("ab") as stream:
+            stream.write(b"more")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes()[-4:] == b"more"
+
+
+@pytest.mark.parametrize("node", [None, 0])
+def test_what_others_append_before_it_grows_stays(
+    shm: Path, monkeypatch: pytest.MonkeyPatch, node: int | None
+) -> None:
+    """And beyond the new size: to allocate what is missing takes seconds."""
+    path, need_limit = shm / "f", target._need_limit
+    path.write_bytes(bytes(MIB))
+
+    def appended(*words: Any, **more: bool) -> None:
+        need_limit(*words, **more)
+        os.truncate(path, 4 * MIB)
+        with path.open("ab") as stream:
+            stream.write(b"more")
+
+    monkeypatch.setattr(target, "_need_limit", appended)
+    with target.open_file(path, 3 * MIB, node) as file:
+        assert file.size == 3 * MIB
+    assert path.read_bytes()[-4:] == b"more"
+
+
+def test_what_others_append_before_it_grows_stays_if_it_is_interrupted(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, need_limit = shm / "f", target._need_limit
+    path.write_bytes(bytes(MIB))
+
+    def appended(*words: Any, **more: bool) -> None:
+        need_limit(*words, **more)
+        with path.open("ab") as stream:
+            stream.write(b"more")
+
+    def interrupted() -> None:
+        with target.open_file(path, 3 * MIB, None):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(target, "_need_limit", appended)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes()[MIB:] == b"more"
+
+
+def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
+    """One waits for the other, and for no other lock of the file."""
+    path, runs = shm / "f", list[subprocess.Popen[str]]()
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.open_file(path, 3 * MIB, None):
+            runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
+            with suppress(subprocess.TimeoutExpired):
+                runs[0].wait(3)
+            raise KeyboardInterrupt
+
+    with path.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert runs[0].wait(60) == 0
+    assert count_resident(path) == path.stat().st_size == 3 * MIB
+
+
+@pytest.mark.parametrize("size", [None, 64 << 40])
+def test_what_others_allocate_stays_where_nothing_has_grown(
+    shm: Path, size: int | None
+) -> None:
+    """To set the size that a file has frees it, and waits for who allocates it."""
+    path, length, keep_size = shm / "f", 4 * MIB, 1
+    path.write_bytes(bytes(MIB))
+
+    def interrupted() -> None:
+        with target.open_file(path, size, None):
+            raise KeyboardInterrupt
+
+    with path.open("r+b") as stream:
+        numbers = ctypes.c_int64(0), ctypes.c_int64(length)
+        assert not LIBC.fallocate(stream.fileno(), keep_size, *numbers)
+    with pytest.raises((BulkmmError, KeyboardInterrupt)):
+        interrupted()
+    assert count_resident(path) == length
+
+
+def test_a_file_of_another_in_a_directory_for_all(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which the kernel refuses to root, too, if it is told to (as Debian tells it)."""
+    path, opened = shm / "f", os.open
+    path.touch()
+
+    def protected(place: Path, how: int, *mode: int) -> int:
+        if how & os.O_CREAT:
+            raise PermissionError(errno.EACCES, "Permission denied", str(place))
+        return opened(place, how, *mode)
+
+    monkeypatch.setattr(target.os, "open", protected)
+    with (
+        pytest.raises(BulkmmError, match="denied: another user's, in"),
+        target.open_file(path, MIB, None),
+    ):
+        pass
+
+
+def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
+    with (
+        pytest.raises(BulkmmError, match="File exists"),
+        target.open_file(shm / "f", MIB, None),
+    ):
+        (shm / "f").write_text("another")
+    assert (shm / "f").read_text() == "another"
