@@ -24,6 +24,8 @@
 #define SMALL	     (64 * MIB) /* no threads below; documented */
 #define LEAST	     (2 * MIB)	/* nothing is looked up below; least slice */
 #define SLICE_MAX    (16 * MIB) /* milliseconds: time between checks of @stop */
+#define TELL_NS	     10000000ULL /* between calls of the program's progress() */
+#define SLOW_NS	     10000000ULL /* and long enough to be noticed */
 #define THREADS_MAX  512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
@@ -286,6 +288,13 @@ void release_caller(struct workers *workers);
 void workers_free(struct workers *workers);
 bool bind_worker(const struct worker *worker, struct cpus *before);
 unsigned int node_of_worker(const struct workers *workers, unsigned int id);
+
+/* slices.c */
+bool process_slice(struct worker *worker);
+
+/* callbacks.c */
+void report_progress(struct workers *workers, bool last);
+void pass_pieces(struct workers *workers);
 
 /* start.c: threads of the C library */
 unsigned int map_stacks(struct workers *workers, unsigned int count);

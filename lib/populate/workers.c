@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Threads that share a range. The caller is one of them: it starts the others
- * while they help (scaling.c), reports progress to the program, and works alone
- * if the range is small or no thread can be created.
+ * Threads that share ranges. The caller is one of them: it starts the others
+ * while they help (scaling.c), or all at once where each works on huge pages so
+ * large that trying takes longer than it could save; and works alone if the
+ * ranges are small or no thread can be created. Where pieces are passed to the
+ * program (callbacks.c), the caller does only that, and the first of the others
+ * starts the rest.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +16,7 @@
 #include "bmm_host.h"
 #include "populate.h"
 
-#define TELL_NS	   10000000ULL /* between calls of the program's progress() */
 #define SLOW_TIMES 8U /* documented; more than caches and nodes cause */
-#define SLOW_NS	   10000000ULL /* and long enough to be noticed */
 
 static void changed_init(pthread_cond_t *changed)
 {
@@ -84,136 +85,6 @@ void workers_free(struct workers *workers)
 	unmap_stacks(workers);
 	if (workers->memory)
 		munmap(workers->memory, sizeof(*workers->memory));
-}
-
-static void record_done(struct workers *workers, uintptr_t from, uintptr_t to)
-{
-	workers->report.done += to - from;
-	if (!workers->options.ready || from == to)
-		return;
-	add_ready(workers, from, to);
-	workers->fresh = true;
-	pthread_cond_signal(&workers->changed);
-}
-
-static void record_failure(struct workers *workers, const struct slice *slice,
-			   const struct page_result *result)
-{
-	workers->stop = true;
-	record_done(workers, slice->from, result->failed);
-	if (!workers->failure.error || result->failed < workers->failure.failed)
-		workers->failure = *result;
-}
-
-static void record_time(struct worker *worker, const struct slice *slice,
-			unsigned int step, uint64_t ns, bool preempted)
-{
-	size_t len = slice->to - slice->from;
-	struct workers *workers = worker->workers;
-
-	workers->timed += len;
-	workers->ns += ns;
-	scaling_feed(&workers->scaling, &worker->last, step, len, ns);
-	/* the slowest by rate, compared without a division; a disk is another thing */
-	if (slice->cold)
-		return;
-	if (!workers->slow_len ||
-	    (double)ns * (double)workers->slow_len >
-		    (double)workers->slow_ns * (double)len) {
-		workers->slow = slice->from;
-		workers->slow_len = len;
-		workers->slow_ns = ns;
-		workers->slow_preempted = preempted;
-	}
-}
-
-/*
- * A thread takes its pages from where the slice is to have them. Returns 0, or
- * a negative error number.
- */
-static int choose_policy(struct worker *worker, const struct segment *segment)
-{
-	const struct workers *workers = worker->workers;
-	int error = 0;
-
-	if ((!workers->binds && workers->prefer < 0) ||
-	    worker->policy == segment->bind)
-		return 0;
-	if (segment->bind >= 0)
-		error = policy_set(MODE_BIND, (unsigned int)segment->bind);
-	else if (workers->prefer >= 0)
-		policy_set(MODE_PREFERRED, (unsigned int)workers->prefer);
-	else
-		policy_restore(&workers->policy);
-	worker->policy = error ? POLICY_UNKNOWN : segment->bind;
-	return error;
-}
-
-/* Where the caller runs, and takes its pages from, while it works. */
-static void bind_caller(struct workers *workers)
-{
-	if (!workers->works)
-		workers->moved = bind_worker(&workers->self, &workers->before);
-	workers->works = true;
-}
-
-/*
- * Its own affinity and policy again: a thread that the program starts in a
- * callback inherits them for good, and what the callback allocates is bound.
- */
-void release_caller(struct workers *workers)
-{
-	if (!workers->works)
-		return;
-	if (workers->moved)
-		cpus_bind(&workers->before);
-	if (workers->changes)
-		policy_restore(&workers->policy);
-	workers->self.policy = POLICY_UNKNOWN;
-	workers->works = workers->moved = false;
-}
-
-/* Does one slice; returns false if none is left to take. */
-static bool process_slice(struct worker *worker)
-{
-	struct workers *workers = worker->workers;
-	struct page_result result = { 0 };
-	struct slice slice;
-	struct thread_usage usage;
-	unsigned int step;
-	uint64_t start;
-	bool taken, preempted;
-
-	pthread_mutex_lock(&workers->lock);
-	taken = take_slice(workers, worker, &slice);
-	step = workers->scaling.step;
-	pthread_mutex_unlock(&workers->lock);
-	if (!taken)
-		return false;
-	if (worker == &workers->self)
-		bind_caller(workers);
-	usage_read(&usage);
-	start = bmm_host_clock();
-	result.error = choose_policy(worker, slice.segment);
-	if (result.error)
-		result = (struct page_result){ .failed = slice.from,
-					       .len = slice.segment->map.page,
-					       .error = result.error };
-	else
-		workers->work(workers, &slice, &result);
-	start = bmm_host_clock() - start;
-	preempted = start >= SLOW_NS && was_preempted(&usage, start);
-	pthread_mutex_lock(&workers->lock);
-	if (slice.cold)
-		workers->reading = false;
-	if (result.error)
-		record_failure(workers, &slice, &result);
-	else
-		record_done(workers, slice.from, slice.to);
-	if (!result.error && !result.resident)
-		record_time(worker, &slice, step, start, preempted);
-	pthread_mutex_unlock(&workers->lock);
-	return true;
 }
 
 /* The node of a thread: they take turns. */
@@ -401,67 +272,6 @@ static void start_threads(struct workers *workers)
 	threads = workers->created + !workers->passes;
 	if (workers->report.threads < threads)
 		workers->report.threads = threads;
-}
-
-/* Stops the rest; in a forked child there are no threads, and maybe no lock. */
-static void cancel(struct workers *workers, const struct piece *piece)
-{
-	pthread_mutex_lock(&workers->lock);
-	workers->stop = true;
-	workers->report.error = -ECANCELED;
-	if (piece) {
-		workers->report.failed = (void *)piece->from;
-		workers->report.failed_len = piece->to - piece->from;
-	}
-	pthread_mutex_unlock(&workers->lock);
-}
-
-/* Calls progress(); @last: even if TELL_NS has not passed. */
-static void report_progress(struct workers *workers, bool last)
-{
-	uint64_t now = bmm_host_clock();
-	size_t done;
-	bool stop;
-
-	if (!workers->options.progress ||
-	    (!last && now - workers->progress_ns < TELL_NS))
-		return;
-	workers->progress_ns = now;
-	pthread_mutex_lock(&workers->lock);
-	done = workers->report.done;
-	pthread_mutex_unlock(&workers->lock);
-	release_caller(workers);
-	stop = workers->options.progress(workers->options.context, done,
-					 workers->len);
-	workers->forked = getpid() != workers->pid;
-	if (stop && !last && !workers->forked)
-		cancel(workers, NULL);
-}
-
-/* Passes what is done to the program's ready(). */
-static void pass_pieces(struct workers *workers)
-{
-	bool some = workers->options.ready, refused = false;
-	struct piece piece;
-
-	while (some && !refused && !workers->forked) {
-		pthread_mutex_lock(&workers->lock);
-		workers->fresh = false;
-		some = workers->report.error != -ECANCELED &&
-		       take_ready(workers, &piece);
-		pthread_mutex_unlock(&workers->lock);
-		if (!some)
-			break;
-		release_caller(workers);
-		refused = workers->options.ready(workers->options.context,
-						 (void *)piece.from,
-						 piece.to - piece.from);
-		workers->forked = getpid() != workers->pid;
-		if (refused && !workers->forked)
-			cancel(workers, &piece);
-		else if (!workers->forked)
-			report_progress(workers, false);
-	}
 }
 
 /* Waits for a while; returns whether there may be something left to do. */
