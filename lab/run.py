@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bulkmm.results import host as machine
+from bulkmm.results import host
 from bulkmm.results.model import Check, Document
 from bulkmm.shell.errors import BulkmmError, GuestError, UsageError
 from bulkmm.shell.progress import Progress
@@ -103,7 +103,7 @@ def need_root() -> None:
 
 def need_memory(request: Request) -> None:
     """Reject runs that would exhaust the host's memory."""
-    have = (machine.memory_kib("MemAvailable") or 0) * 1024
+    have = (host.memory_kib("MemAvailable") or 0) * 1024
     need = request.memory_limit
     if have < need:
         raise BulkmmError(
@@ -170,26 +170,28 @@ def would_be_of(request: Request) -> str:
 def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
     scenario = request.scenario
+    machine = scenario.machine
     kernel = ensure_kernel(root.ensure(cache, progress), request.kernel, progress)
     defines = build.check_defines([*request.defines, *scenario.defines])
     place = build.ensure(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
-    if scenario.upstream:
-        modules.append(upstream.ensure(kernel, scenario.upstream, progress))
+    if machine.upstream:
+        modules.append(upstream.ensure(kernel, machine.upstream, progress))
     return Prepared(
         kernel,
-        image.ensure_base(kernel, scenario.modules, progress),
+        image.ensure_base(kernel, machine.modules, progress),
         modules,
         scenario.over(kernel, progress),
-        disk.ensure(kernel, progress) if scenario.disk else None,
+        disk.ensure(kernel, progress) if machine.disk else None,
     )
 
 
 def check_cpus(request: Request) -> None:
     """Reject CPUs where memory nodes have them, and several with a counted clock."""
     scenario, cpus = request.scenario, request.cpus
-    most = 1 if scenario.icount else MOST_CPUS
-    if cpus != CPUS and (scenario.hot.shared_out or scenario.hot.bare):
+    machine = scenario.machine
+    most = 1 if machine.icount else MOST_CPUS
+    if cpus != CPUS and (machine.hot.shared_out or machine.hot.bare):
         where = f"{scenario.name}: its memory nodes have them"
         raise UsageError(f"--cpus does not apply to {where}")
     if cpus != CPUS and not 1 <= cpus <= most:
@@ -258,24 +260,25 @@ def _keep(run: Path, to: Path) -> None:
 def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm.Guest:
     """Return the guest, with its job and our modules in a second archive."""
     kernel, scenario = ready.kernel, request.scenario
-    job = scenario.job(image.modules_to_load(kernel, scenario.modules))
+    machine = scenario.machine
+    job = scenario.job(image.modules_to_load(kernel, machine.modules))
     files = (ready.base, run, job, ready.modules)
     initramfs = image.initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(
         kernel.image,
         initramfs,
-        scenario.memory,
-        "nd_pmem" in scenario.modules,
+        machine.memory,
+        "nd_pmem" in machine.modules,
         scenario.options.size,
         accelerator,
         request.words,
         request.arch,
-        request.cpu or (scenario.cpu if request.arch is X86_64 else ""),
+        request.cpu or (machine.cpu if request.arch is X86_64 else ""),
         request.cpus,
-        counted=scenario.icount or (scenario.countable and request.cpus == 1),
+        counted=machine.icount or (machine.countable and request.cpus == 1),
         disk=ready.disk,
-        hot=scenario.hot,
-        devices=scenario.devices if request.arch is X86_64 else (),
+        hot=machine.hot,
+        devices=machine.devices if request.arch is X86_64 else (),
     )
 
 
@@ -375,4 +378,4 @@ def _machine(outcome: vm.Outcome, accelerator: str, qemu: str) -> dict[str, Any]
         "accelerator": accelerator.upper(),
         "qemu": qemu,
     }
-    return {**machine.describe(), "accelerator": accelerator.upper(), "guest": guest}
+    return {**host.describe(), "accelerator": accelerator.upper(), "guest": guest}

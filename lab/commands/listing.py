@@ -64,7 +64,7 @@ def _record(scenario: Scenario) -> ScenarioRecord:
         measures=scenario.about if scenario.measures else "",
         checks=scenario.check,
         published=list(scenario.published),
-        memory_mib=scenario.memory,
+        memory_mib=scenario.machine.memory,
         seconds=scenario.seconds,
         takes=[FLAGS[name] for name in scenario.takes],
         runs_on={name: on for name in arch.NAMES if (on := _series(scenario, name))},

@@ -185,7 +185,7 @@ def checked() -> list[Cell]:
         Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
         for kernel in debug_kernels.NAMES
         for one in SCENARIOS
-        for words in one.debug.get(kernel, ())
+        for words in one.runs.debug.get(kernel, ())
     ]
 
 
@@ -196,7 +196,7 @@ def cells(
     return [
         Cell(one.path, arch.name, kernel, one.name, tuple(words.split()))
         for one in SCENARIOS
-        for words in (one.quick if quick else one.full)
+        for words in (one.runs.quick if quick else one.runs.full)
         for arch in wanted
         for kernel in arch.series
         if has(arch, kernel, one, tuple(words.split()))

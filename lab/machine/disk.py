@@ -25,7 +25,7 @@ BESIDES = ("dkms", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3"
 COMPILERS = {roots.SUITE: "gcc-14", roots.OLDER: "gcc-12"}
 OWN_PACKAGES = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
 # of the kernel's own: DKMS takes a kernel without any for a removed one
-MODULES = find("packages").modules
+MODULES = find("packages").machine.modules
 ROOM = 600 << 20  # bytes for what a guest installs and builds
 LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
 NOTES = "var/cache/bulkmm"  # where the guest finds what was there before

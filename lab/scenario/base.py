@@ -48,6 +48,44 @@ class Measure(NamedTuple):
     times: Mapping[str, Sequence[float]] = {}  # ns
 
 
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """How often it visits each arm, and its runs in each matrix, as options."""
+
+    rounds: int = 5  # default
+    full: tuple[str, ...] = ("",)  # of the support matrix
+    quick: tuple[str, ...] = ()  # likewise with --quick
+    debug: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kernel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The guest that it runs in."""
+
+    memory: int = 4096  # MiB, with an aligned GiB left whole at boot
+    cmdline: str = ""  # parameters of its kernel
+    hot: Hot = field(default_factory=Hot)
+    modules: tuple[str, ...] = ()  # kernel modules that it loads first
+    devices: tuple[str, ...] = ()  # of QEMU, on x86-64
+    cpu: str = ""  # likewise; "": the architecture's default
+    icount: bool = False  # its clock counts instructions
+    countable: bool = False  # so it does with one CPU, and they are what is measured
+    faults: bool = False  # can be injected: it needs a test build
+    upstream: str = ""  # a test from the kernel's source, built as a module
+    suite: str = ""  # programs of others (machine/suites.py)
+    disk: bool = False  # it has one with a Debian system
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The kernels and the architecture that it needs."""
+
+    since: str = ""  # the oldest kernel that supports it; "": all do
+    kind: str = ""  # of the lab's own kernels: runs on no other
+    lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
+    x86_only: str = ""  # what of it is for x86-64 only
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What it measures, takes and needs, and which matrices run it.
@@ -66,28 +104,11 @@ class Scenario:
     does: tuple[str, ...] = ()  # lines of the job, with options
     published: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()  # options that apply
-    rounds: int = 5  # default
     size: int = 0  # default: bytes of each device
     sizes: tuple[int, int, int] = (0, 1 << 62, 1)  # that fit: least, most, multiple of
-    full: tuple[str, ...] = ("",)  # options of its runs in the support matrix
-    quick: tuple[str, ...] = ()  # likewise with --quick
-    debug: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kernel
-    memory: int = 4096  # MiB of the guest, with an aligned GiB left whole at boot
-    cmdline: str = ""  # parameters of its kernel
-    hot: Hot = field(default_factory=Hot)
-    modules: tuple[str, ...] = ()  # kernel modules that the guest needs
-    devices: tuple[str, ...] = ()  # of QEMU, on x86-64
-    cpu: str = ""  # likewise; "": the architecture's default
-    icount: bool = False  # the guest's clock counts instructions
-    countable: bool = False  # so it does with one CPU, and they are what is measured
-    faults: bool = False  # can be injected: it needs a test build
-    since: str = ""  # the oldest kernel that supports it; "": all do
-    kind: str = ""  # of the lab's own kernels: runs on no other
-    lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
-    x86_only: str = ""  # what of it is for x86-64 only
-    upstream: str = ""  # a test from the kernel's source, built as a module
-    suite: str = ""  # programs of others in the guest (machine/suites.py)
-    disk: bool = False  # the guest has one with a Debian system
+    runs: Runs = field(default_factory=Runs)
+    machine: Machine = field(default_factory=Machine)
+    needs: Needs = field(default_factory=Needs)
     taint: int = 0  # expected taint, besides that of loading modules
     warns: bool = False  # warnings are expected between marks
     options: Namespace = field(default_factory=Namespace)  # the user's: see make
@@ -97,20 +118,20 @@ class Scenario:
 
     def lacking(self, kernel: Choice) -> str:
         """Return why it cannot run on a kernel; "" if it can."""
-        name, kind = kernel.name, kernel.kind
-        if self.x86_only and kernel.arch is not X86_64:
-            return f"{self.name}: {self.x86_only} for x86_64 only"
-        if self.lacking_debug and kind and name not in self.debug:
-            return f"{self.name}: {self.lacking_debug.format(kernel=name)}"
-        if kind and kind.no_disks and "nd_pmem" in self.modules:
+        name, kind, needs = kernel.name, kernel.kind, self.needs
+        if needs.x86_only and kernel.arch is not X86_64:
+            return f"{self.name}: {needs.x86_only} for x86_64 only"
+        if needs.lacking_debug and kind and name not in self.runs.debug:
+            return f"{self.name}: {needs.lacking_debug.format(kernel=name)}"
+        if kind and kind.no_disks and "nd_pmem" in self.machine.modules:
             return (
                 f"{self.name}: its disk would be reported on the kernel {name}, "
                 "which frees disks before what they hold is released"
             )
-        if self.kind not in ("", name):
-            return f"{self.name} needs kernel {self.kind}, not {name}"
-        if self.since and not is_at_least(kernel.series, self.since):
-            return f"{self.name} needs kernel {self.since} or later, not {name}"
+        if needs.kind not in ("", name):
+            return f"{self.name} needs kernel {needs.kind}, not {name}"
+        if needs.since and not is_at_least(kernel.series, needs.since):
+            return f"{self.name} needs kernel {needs.since} or later, not {name}"
         return ""
 
     def runs_on(self, kernel: Choice) -> bool:
@@ -122,7 +143,7 @@ class Scenario:
         for name in options:
             if name not in self.takes:
                 raise UsageError(f"{FLAGS[name]} does not apply to {self.name}")
-        usual = {**USUAL, "rounds": self.rounds, "size": self.size}
+        usual = {**USUAL, "rounds": self.runs.rounds, "size": self.size}
         usual["seed"] = random.SystemRandom().getrandbits(32)
         return replace(self, options=Namespace(**{**usual, **options}))
 
@@ -156,16 +177,17 @@ class Scenario:
         """Return kernel parameters besides vm.CMDLINE."""
         settings = ((name, getattr(self.options, name)) for name in PARAMETERS)
         words = (f"{name}={value}" for name, value in settings if value)
-        return " ".join((self.cmdline, *words)).strip()
+        return " ".join((self.machine.cmdline, *words)).strip()
 
     @property
     def defines(self) -> list[str]:
         """Return make variables."""
-        return ["BMM_FAULTS=1"] if self.faults else []
+        return ["BMM_FAULTS=1"] if self.machine.faults else []
 
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         """Return trees to lay over the guest's own."""
-        return [suites.tree(kernel, self.suite, progress)] if self.suite else []
+        name = self.machine.suite
+        return [suites.tree(kernel, name, progress)] if name else []
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job, in which the kernel's modules are loaded first."""
@@ -206,7 +228,7 @@ class Scenario:
     def results(self, outcome: Outcome) -> Measured:
         """Return the arms of all that was measured, and their ratios."""
         unit, ns = NS, 1
-        if self.countable and outcome.counted:
+        if self.machine.countable and outcome.counted:
             unit, ns = INSTRUCTIONS, INSTRUCTION_NS
         results, ratios = stats.joined(
             stats.rated(name, unit, nbytes, _divided(times, ns), pairs)

@@ -281,10 +281,15 @@ SCENARIOS = (
         "every mode and with every backend forced: all of it zero, nothing beside it "
         "changed; what is corrupted on purpose must be seen",
         takes=("rounds", "seed", "break_one_word", "preempt"),
-        full=("--rounds 2",),
-        debug={"debug": ("--rounds 1",)},
+        runs=base.Runs(
+            full=("--rounds 2",),
+            debug={"debug": ("--rounds 1",)},
+        ),
         seconds=40,
-        countable=True,
+        machine=base.Machine(
+            memory=1024,
+            countable=True,
+        ),
     ),
     Used(
         "clear-populate",
@@ -293,10 +298,15 @@ SCENARIOS = (
         "each page bypasses the cache if it was populated, and is left in it if it was "
         "touched; with cached_max 0 all bypass it",
         takes=("preempt",),
-        cmdline="init_on_alloc=0 intel_iommu=on iommu=nopt",
-        modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
-        lacking_debug=base.LACKING,
-        devices=("intel-iommu,intremap=off", "edu"),
+        machine=base.Machine(
+            memory=1024,
+            cmdline="init_on_alloc=0 intel_iommu=on iommu=nopt",
+            modules=("kvm_amd", "vfio_pci", "vfio_iommu_type1"),
+            devices=("intel-iommu,intremap=off", "edu"),
+        ),
+        needs=base.Needs(
+            lacking_debug=base.LACKING,
+        ),
     ),
     Latency(
         "clear-latency",
@@ -305,11 +315,18 @@ SCENARIOS = (
         "the longest unit within 1.5 latency_us and a page, with each backend forced "
         "(kernels that do not preempt)",
         takes=("rounds", "seed", "preempt", "kib"),
-        full=(*(f"--preempt {model} --rounds 2" for model in PREEMPT), "--rounds 2"),
-        debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
+        runs=base.Runs(
+            full=(
+                *(f"--preempt {model} --rounds 2" for model in PREEMPT),
+                "--rounds 2",
+            ),
+            debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
+        ),
         seconds=200,
-        memory=4096,
-        cmdline=base.GIB_PAGE,
-        icount=True,
+        machine=base.Machine(
+            memory=4096,
+            cmdline=base.GIB_PAGE,
+            icount=True,
+        ),
     ),
 )

@@ -20,6 +20,7 @@ from bulkmm.results.model import Check
 from bulkmm.shell.size import KIB, PAGE, name_size
 from lab import state
 from lab.machine.vm import Outcome
+from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario, check_values, grouped
 from lab.state import Expect, Visit
 
@@ -55,7 +56,7 @@ class Clear(Scenario):
     family: str = "clear"
     path: str = "clear"
     seconds: int = 60
-    memory: int = 1024
+    machine: base.Machine = base.Machine(memory=1024)
     every_kib: tuple[int, ...] = ()
 
     @property
@@ -277,13 +278,15 @@ SCENARIOS = (
         every_way=ANYWHERE,
         folios=32,
         batch=16,
-        full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
-        debug={
-            "debug": (
-                "--init-on-alloc 0 --folios 4 --rounds 1",
-                "--init-on-alloc 1 --folios 4 --rounds 1",
-            )
-        },
+        runs=base.Runs(
+            full=("--init-on-alloc 0 --rounds 2", "--init-on-alloc 1 --rounds 2"),
+            debug={
+                "debug": (
+                    "--init-on-alloc 0 --folios 4 --rounds 1",
+                    "--init-on-alloc 1 --folios 4 --rounds 1",
+                )
+            },
+        ),
     ),
     Faulted(
         "mthp",
@@ -294,11 +297,17 @@ SCENARIOS = (
         folios=80,
         batch=80,
         takes=(*FAULTED, "kib"),
-        since="6.12",
-        full=("--init-on-alloc 0 --rounds 2",),
-        debug={
-            "debug": ("--kib 64 --kib 1024 --init-on-alloc 0 --folios 2 --rounds 1",)
-        },
+        needs=base.Needs(
+            since="6.12",
+        ),
+        runs=base.Runs(
+            full=("--init-on-alloc 0 --rounds 2",),
+            debug={
+                "debug": (
+                    "--kib 64 --kib 1024 --init-on-alloc 0 --folios 2 --rounds 1",
+                )
+            },
+        ),
         seconds=300,
     ),
     Faulted(
@@ -310,9 +319,11 @@ SCENARIOS = (
         folios=32,
         batch=16,
         pool=32,
-        full=("--rounds 2",),
-        quick=("--folios 8 --way write-middle --rounds 1",),
-        debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
+        runs=base.Runs(
+            full=("--rounds 2",),
+            quick=("--folios 8 --way write-middle --rounds 1",),
+            debug=dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
+        ),
     ),
     Faulted(
         "hugetlb-1g",
@@ -325,11 +336,15 @@ SCENARIOS = (
         folios=1,
         batch=1,
         pool=2,
-        rounds=1,
-        debug={"debug": ("--rounds 1",)},
+        runs=base.Runs(
+            rounds=1,
+            debug={"debug": ("--rounds 1",)},
+        ),
         seconds=600,
-        memory=5120,
-        cmdline="hugepagesz=1G hugepages=2",
+        machine=base.Machine(
+            memory=5120,
+            cmdline="hugepagesz=1G hugepages=2",
+        ),
     ),
     Soak(
         "clear-faults",
@@ -343,6 +358,8 @@ SCENARIOS = (
             "soak {seconds} 1 turn clear=auto",
         ),
         takes=("seconds", "preempt", *ZEROING),
-        debug={"debug": SOAK, "debug-kobject": SOAK},
+        runs=base.Runs(
+            debug={"debug": SOAK, "debug-kobject": SOAK},
+        ),
     ),
 )

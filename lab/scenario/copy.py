@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bulkmm.results.model import Check
 from lab import state
 from lab.machine.vm import Outcome
+from lab.scenario import base
 from lab.scenario.base import LACKING, Scenario, alike, check_values, reported
 from lab.state import Expect, Visit
 
@@ -94,12 +95,18 @@ SCENARIOS = (
         family="copy",
         path="copy",
         takes=("seed", "break_one_word"),
-        quick=("",),
-        debug={"patched": ("",)},
-        lacking_debug=LACKING,  # io_uring
-        since="6.12",  # 6.1 copies without regard to machine checks
-        x86_only="the path is",
+        runs=base.Runs(
+            quick=("",),
+            debug={"patched": ("",)},
+        ),
+        needs=base.Needs(
+            lacking_debug=LACKING,  # io_uring
+            since="6.12",  # 6.1 copies without regard to machine checks
+            x86_only="the path is",
+        ),
         seconds=40,
-        memory=1024,
+        machine=base.Machine(
+            memory=1024,
+        ),
     ),
 )

@@ -61,8 +61,9 @@ class Hotplug(Scenario):
     takes: tuple[str, ...] = ("size", "rounds", "seed", "break_one_word")
     size: int = 4 * GIB
     sizes: tuple[int, int, int] = (GIB, MOST, 128 * MIB)
-    cmdline: str = "init_on_alloc=1"  # Debian's default: path alloc is about it
-    full: tuple[str, ...] = ("--rounds 2",)
+    # Debian's default: path alloc is about it
+    machine: base.Machine = base.Machine(cmdline="init_on_alloc=1")
+    runs: base.Runs = base.Runs(full=("--rounds 2",))
     mode: str  # the kind of device
 
     visited = "hot-visit"
@@ -222,15 +223,21 @@ def _expected(visit: state.Visit) -> state.Expect:
 _kmem = partial(
     Hotplug,
     mode="kmem",
-    modules=(*base.NVDIMM, "kmem"),
-    hot=Hot(nodes=2),
-    countable=True,
+    machine=base.Machine(
+        cmdline="init_on_alloc=1",
+        modules=(*base.NVDIMM, "kmem"),
+        hot=Hot(nodes=2),
+        countable=True,
+    ),
 )
 _virtio = partial(
     Hotplug,
     mode="virtio",
-    modules=("virtio_mem",),
-    hot=Hot(plug=True, node=1, nodes=2),
+    machine=base.Machine(
+        cmdline="init_on_alloc=1",
+        modules=("virtio_mem",),
+        hot=Hot(plug=True, node=1, nodes=2),
+    ),
     published=("a series of 2026, 512 GB: plug 36 -> 7 s, unplug 36 -> 9 s",),
 )
 
@@ -240,17 +247,21 @@ SCENARIOS = (
         "hotplug-kmem-4g",
         "a DAX device of 4 GiB that becomes ordinary memory and ceases to be, by kmem: "
         "the whole operation",
-        full=("--rounds 2", "--size 32G --cpus 1"),
-        quick=ONCE,
-        debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
+        runs=base.Runs(
+            full=("--rounds 2", "--size 32G --cpus 1"),
+            quick=ONCE,
+            debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
+        ),
         seconds=40,
     ),
     _virtio(
         "hotplug-virtio-mem-4g",
         "4 GiB of virtio-mem plugged and unplugged: the whole operation, and by "
         "function",
-        full=("--rounds 2", "--size 32G --rounds 2"),
-        debug={"debug": ONCE, "debug-kobject": ONCE},
+        runs=base.Runs(
+            full=("--rounds 2", "--size 32G --rounds 2"),
+            debug={"debug": ONCE, "debug-kobject": ONCE},
+        ),
         seconds=120,
     ),
     Hotplug(
@@ -259,15 +270,20 @@ SCENARIOS = (
         "by kmem: the whole operation",
         mode="cxl",
         sizes=(GIB, MOST, 256 * MIB),
-        hot=Hot(cxl=True),
-        modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
-        # no region starts where the kernel cannot flush caches, as in a guest
-        cpu="max,hypervisor=off",
-        since="6.12",  # 6.1 has no dax_cxl
+        machine=base.Machine(
+            cmdline="init_on_alloc=1",
+            hot=Hot(cxl=True),
+            modules=("cxl_acpi", "cxl_pci", "cxl_mem", "dax_cxl", "kmem"),
+            # no region starts where the kernel cannot flush caches, as in a guest
+            cpu="max,hypervisor=off",
+            countable=True,
+        ),
+        needs=base.Needs(
+            since="6.12",  # 6.1 has no dax_cxl
+            lacking_debug=base.LACKING,
+            x86_only="QEMU has CXL devices",
+        ),
         seconds=60,
-        countable=True,
-        lacking_debug=base.LACKING,
-        x86_only="QEMU has CXL devices",
     ),
     Scenario(
         "hotplug-faults",
@@ -281,15 +297,19 @@ SCENARIOS = (
             "hot_faults",
             "must rmmod bulkmm_lab",
         ),
-        # faults are injected on a node that has boot memory too
-        hot=Hot(plug=True, nodes=2),
+        machine=base.Machine(
+            # faults are injected on a node that has boot memory too
+            hot=Hot(plug=True, nodes=2),
+            modules=(*base.NVDIMM, "kmem", "virtio_mem"),
+            faults=True,
+        ),
         takes=("size",),
         size=4 * GIB,
         sizes=(GIB, MOST, 128 * MIB),
-        debug={"debug": ("",), "kasan": ("",)},
-        modules=(*base.NVDIMM, "kmem", "virtio_mem"),
+        runs=base.Runs(
+            debug={"debug": ("",), "kasan": ("",)},
+        ),
         seconds=120,
-        faults=True,
         warns=True,
     ),
 )

@@ -54,9 +54,8 @@ class Device(Scenario):
     family: str = "pmem"
     path: str = "memmap"
     seconds: int = 60
-    modules: tuple[str, ...] = base.NVDIMM
+    machine: base.Machine = base.Machine(modules=base.NVDIMM, countable=True)
     size: int = 100 * GIB
-    countable: bool = True
     mode: str  # the kind of device
 
     visited = "bind"
@@ -229,10 +228,12 @@ _faults = partial(
     Scenario,
     family="pmem",
     path="memmap",
-    modules=base.NVDIMM,
+    machine=base.Machine(
+        modules=base.NVDIMM,
+        faults=True,
+    ),
     size=2 * GIB,
     takes=("size",),
-    faults=True,
     seconds=20,
 )
 
@@ -243,8 +244,10 @@ SCENARIOS = (
         f"{CHECK}; ext4 with DAX written and read back",
         mode="fsdax",
         takes=(*STAMPED, "map"),
-        quick=("--size 2G --rounds 3",),
-        debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
+        runs=base.Runs(
+            quick=("--size 2G --rounds 3",),
+            debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
+        ),
         published=published_figures.list_figures("pmem-fsdax-100g"),
     ),
     Device(
@@ -253,8 +256,12 @@ SCENARIOS = (
         f"{CHECK}; the device mapped, written and read back",
         mode="devdax",
         takes=(*STAMPED, "map", "align"),
-        full=("", "--align 1G"),
-        debug={"debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")},
+        runs=base.Runs(
+            full=("", "--align 1G"),
+            debug={
+                "debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")
+            },
+        ),
         published=published_figures.list_figures("pmem-devdax-100g"),
     ),
     Hmm(
@@ -266,19 +273,31 @@ SCENARIOS = (
         family="hmm",
         path="memmap",
         takes=("rounds", "seed", "break_one_word"),
-        debug={"debug": ("--rounds 1",)},
+        runs=base.Runs(
+            debug={"debug": ("--rounds 1",)},
+        ),
         seconds=60,
-        memory=1024,
-        since="7.3",
-        upstream="test_hmm",
+        machine=base.Machine(
+            memory=1024,
+            upstream="test_hmm",
+        ),
+        needs=base.Needs(
+            since="7.3",
+        ),
     ),
     _faults(
         "pmem-faults",
         "every fault of the memmap path is provoked in a test build",
         "the kernel's own result, a counter and one line in the log each time",
         does=_provoked("faults"),
-        hot=Hot(nodes=3, bare=True),
-        debug={"debug": ("",)},
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            faults=True,
+            hot=Hot(nodes=3, bare=True),
+        ),
+        runs=base.Runs(
+            debug={"debug": ("",)},
+        ),
     ),
     _faults(
         "pmem-verify",
@@ -287,8 +306,13 @@ SCENARIOS = (
         "off does not see it; once and always do, keep the kernel's, count and log it, "
         "and serve none after it; a record of every device",
         does=_provoked("verify"),
-        debug={"debug": ("",)},
-        faults=False,
+        runs=base.Runs(
+            debug={"debug": ("",)},
+        ),
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            faults=False,
+        ),
     ),
     _faults(
         "hook-faults",
@@ -297,8 +321,10 @@ SCENARIOS = (
         "device comes up as the kernel would have it",
         # before any kprobe of bulkmm_lab's; at the end ftrace is dead: none can go
         does=("case_toggled_around_loads", *_provoked("hook_faults")[:-1]),
-        full=(),
-        debug={"debug": ("",), "clang-cfi": ("",)},
+        runs=base.Runs(
+            full=(),
+            debug={"debug": ("",), "clang-cfi": ("",)},
+        ),
         seconds=90,
     ),
     _faults(
@@ -309,12 +335,18 @@ SCENARIOS = (
         "the module work at the end, and the device comes up as the kernel would have "
         "it",
         does=_provoked("storm {seconds}"),
-        # CPUs are held, which is not to be reported: a machine that hangs is found by
-        # its silence. A held walk of freed memory does not get away with it.
-        cmdline="nowatchdog rcupdate.rcu_cpu_stall_timeout=300 slab_debug=FP",
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            faults=True,
+            # CPUs are held, which is not to be reported: a machine that hangs is found
+            # by its silence. A held walk of freed memory does not get away with it.
+            cmdline="nowatchdog rcupdate.rcu_cpu_stall_timeout=300 slab_debug=FP",
+        ),
         takes=("size", "seconds"),
-        full=STORM,
-        debug={"debug": STORM},
+        runs=base.Runs(
+            full=STORM,
+            debug={"debug": STORM},
+        ),
         taint=base.LIVE_PATCH,
     ),
     _faults(
@@ -323,10 +355,17 @@ SCENARIOS = (
         "those that do not name the option, once in the log, and stay off; the others "
         "attach, and the module goes",
         does=("hook_kasan",),
-        full=(),
-        debug={"kasan": ("",)},
-        modules=(),
-        kind="kasan",
+        runs=base.Runs(
+            full=(),
+            debug={"kasan": ("",)},
+        ),
+        machine=base.Machine(
+            faults=True,
+            modules=(),
+        ),
+        needs=base.Needs(
+            kind="kasan",
+        ),
     ),
     _faults(
         "hook-kobject",
@@ -335,10 +374,17 @@ SCENARIOS = (
         "nothing is freed that lives on, and it loads again at once; device-private "
         "memory comes up as the kernel would have it",
         does=_provoked("hook_kobject", device="private {size}"),
-        full=(),
-        debug={"debug-kobject": ("",)},
-        modules=(),
+        runs=base.Runs(
+            full=(),
+            debug={"debug-kobject": ("",)},
+        ),
+        machine=base.Machine(
+            faults=True,
+            modules=(),
+        ),
         seconds=300,
-        kind="debug-kobject",
+        needs=base.Needs(
+            kind="debug-kobject",
+        ),
     ),
 )

@@ -15,6 +15,7 @@ from lab.machine import debs
 from lab.machine.kernels import Kernel
 from lab.machine.vm import Outcome
 from lab.paths import made_whole
+from lab.scenario import base
 from lab.scenario.base import Scenario
 
 STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.sh
@@ -55,7 +56,7 @@ class Packages(Scenario):
 
     def lines(self) -> list[str]:
         to = next_version() if self.upgrade else ""
-        return [f"packages {debs.version()} {self.cmdline} {to}".rstrip()]
+        return [f"packages {debs.version()} {self.machine.cmdline} {to}".rstrip()]
 
     @property
     def quiet(self) -> float:
@@ -77,13 +78,19 @@ SCENARIOS = (
         family="packages",
         path="packages",
         takes=("no_upgrade",),
-        full=(),
-        modules=("virtio_blk", "ext4"),
-        cmdline="bulkmm.inert=1",  # the rescue switch
-        disk=True,
-        lacking_debug="Debian has no packages of the kernel {kernel}",
-        x86_only="the packages are built",
+        runs=base.Runs(
+            full=(),
+        ),
+        machine=base.Machine(
+            modules=("virtio_blk", "ext4"),
+            cmdline="bulkmm.inert=1",  # the rescue switch
+            disk=True,
+            memory=2048,
+        ),
+        needs=base.Needs(
+            lacking_debug="Debian has no packages of the kernel {kernel}",
+            x86_only="the packages are built",
+        ),
         seconds=150,
-        memory=2048,
     ),
 )

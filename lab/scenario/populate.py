@@ -265,15 +265,21 @@ SCENARIOS = (
         family="populate",
         path="clear",
         takes=("rounds", "seed", "break_one_word"),
-        rounds=3,
-        full=("--rounds 2",),
-        modules=base.NVDIMM,
+        runs=base.Runs(
+            rounds=3,
+            full=("--rounds 2",),
+        ),
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            # NUMA balancing's hint faults are not faults on missing pages
+            cmdline=f"numa_balancing=disable {base.GIB_PAGE}",
+            hot=Hot(nodes=2, shared_out=True),
+        ),
         size=GIB // 2,
-        # NUMA balancing's hint faults are not faults on missing pages
-        cmdline=f"numa_balancing=disable {base.GIB_PAGE}",
-        hot=Hot(nodes=2, shared_out=True),
         seconds=150,
-        lacking_debug=base.LACKING,  # all cgroup controllers and page node queries
-        x86_only="the lab has its machine",
+        needs=base.Needs(
+            lacking_debug=base.LACKING,  # all cgroup controllers and page node queries
+            x86_only="the lab has its machine",
+        ),
     ),
 )

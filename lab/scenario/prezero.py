@@ -17,6 +17,7 @@ from lab import state
 from lab.machine import suites
 from lab.machine.arch import X86_64, of_release
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
+from lab.scenario import base
 from lab.scenario.base import GIB_PAGE, Measure, Scenario, check_values, samples, values
 from lab.state import Expect, Visit
 
@@ -48,17 +49,16 @@ class Ready(Scenario):
 
     family: str = "prezero"
     path: str = "prezero"
-    since: str = "6.12"
+    needs: base.Needs = base.Needs(since="6.12")
     check: str = (
         "every byte zero, by every way to populate; where emulated, one that is ready "
         "costs 6,000 (2 MiB) or 60,000 instructions (1 GiB) at most; each free of "
         "2 MiB 60 more at most"
     )
     takes: tuple[str, ...] = ("rounds", "seed", "break_one_word")
-    suite: str = "qemu"
-    icount: bool = True
-    countable: bool = True
-    hot: Hot = TWO_NODES
+    machine: base.Machine = base.Machine(
+        suite="qemu", icount=True, countable=True, hot=TWO_NODES
+    )
     pages: int  # of the pool
     page: int  # bytes
     most: int  # instructions of a ready page
@@ -222,12 +222,20 @@ SCENARIOS = (
         page=2 * MIB,
         pages=32,
         most=6_000,
-        rounds=2,
-        full=("--rounds 2",),
-        quick=("--rounds 1",),
-        debug={"debug": ("--rounds 1",)},
+        runs=base.Runs(
+            rounds=2,
+            full=("--rounds 2",),
+            quick=("--rounds 1",),
+            debug={"debug": ("--rounds 1",)},
+        ),
         seconds=90,
-        memory=1024,
+        machine=base.Machine(
+            suite="qemu",
+            icount=True,
+            countable=True,
+            hot=TWO_NODES,
+            memory=1024,
+        ),
     ),
     Ready(
         "prezero-1g",
@@ -235,10 +243,18 @@ SCENARIOS = (
         page=GIB,
         pages=1,
         most=60_000,
-        rounds=1,
-        debug={"debug": ("--rounds 1",)},
+        runs=base.Runs(
+            rounds=1,
+            debug={"debug": ("--rounds 1",)},
+        ),
         seconds=400,
-        cmdline=GIB_PAGE,
+        machine=base.Machine(
+            suite="qemu",
+            icount=True,
+            countable=True,
+            hot=TWO_NODES,
+            cmdline=GIB_PAGE,
+        ),
     ),
     Scenario(
         "prezero-faults",
@@ -249,13 +265,19 @@ SCENARIOS = (
         "kept on purpose must be seen",
         family="prezero",
         path="prezero",
-        since="6.12",
+        needs=base.Needs(
+            since="6.12",
+        ),
         does=("prezero_faults 24",),
-        # pages that the page allocator cleared would hide what is not cleared
-        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
-        hot=TWO_NODES,
-        debug={"debug": ("",)},
-        faults=True,
+        machine=base.Machine(
+            # pages that the page allocator cleared would hide what is not cleared
+            cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+            hot=TWO_NODES,
+            faults=True,
+        ),
+        runs=base.Runs(
+            debug={"debug": ("",)},
+        ),
         seconds=200,
     ),
     Scenario(
@@ -266,11 +288,17 @@ SCENARIOS = (
         "every byte zero",
         family="prezero",
         path="prezero",
-        since="6.12",
+        needs=base.Needs(
+            since="6.12",
+        ),
         does=("prezero_scarce 20",),
-        cmdline="init_on_alloc=0",
-        hot=TWO_NODES,
-        debug={"debug": ("",)},
+        machine=base.Machine(
+            cmdline="init_on_alloc=0",
+            hot=TWO_NODES,
+        ),
+        runs=base.Runs(
+            debug={"debug": ("",)},
+        ),
         seconds=120,
     ),
     Stress(
@@ -280,14 +308,20 @@ SCENARIOS = (
         "every page zero at first touch; the pool exact; some were ready",
         family="prezero",
         path="prezero",
-        since="6.12",
-        cmdline="init_on_alloc=0",
-        hot=TWO_NODES,
+        needs=base.Needs(
+            since="6.12",
+        ),
+        machine=base.Machine(
+            cmdline="init_on_alloc=0",
+            hot=TWO_NODES,
+            memory=1536,
+        ),
         takes=("folios", "break_one_word"),
-        full=("--folios 20000",),
-        debug={"debug": ("--folios 2000",)},
+        runs=base.Runs(
+            full=("--folios 20000",),
+            debug={"debug": ("--folios 2000",)},
+        ),
         seconds=900,
-        memory=1536,
     ),
     Scenario(
         "prezero-days",
@@ -298,16 +332,22 @@ SCENARIOS = (
         "while others are kept; a page of 1 GiB is back while all CPUs are busy",
         family="prezero",
         path="prezero",
-        since="6.12",
+        needs=base.Needs(
+            since="6.12",
+            x86_only="the Python in the guest is",
+        ),
         does=("prezero_days {seconds}",),
-        cmdline=f"init_on_alloc=0 {GIB_PAGE}",
-        hot=TWO_NODES,
+        machine=base.Machine(
+            cmdline=f"init_on_alloc=0 {GIB_PAGE}",
+            hot=TWO_NODES,
+            icount=True,
+            suite="command",
+        ),
         takes=("seconds",),
-        full=("--seconds 3600",),
-        icount=True,
+        runs=base.Runs(
+            full=("--seconds 3600",),
+        ),
         seconds=900,
-        suite="command",
-        x86_only="the Python in the guest is",
     ),
     Grow(
         "pool-grow",
@@ -317,11 +357,17 @@ SCENARIOS = (
         "run that was terminated, nor by one that was killed once another has run",
         family="prezero",
         path="prezero",
-        hot=TWO_NODES,
+        machine=base.Machine(
+            hot=TWO_NODES,
+            suite="command",
+        ),
         takes=("rounds", "seed"),
-        rounds=3,
+        runs=base.Runs(
+            rounds=3,
+        ),
         seconds=200,
-        suite="command",
-        x86_only="the Python in the guest is",
+        needs=base.Needs(
+            x86_only="the Python in the guest is",
+        ),
     ),
 )

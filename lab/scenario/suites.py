@@ -43,7 +43,7 @@ class Suite(Scenario):
 
     family: str = "suites"
     path: str = "suites"
-    x86_only: str = "the suites are built"
+    needs: base.Needs = base.Needs(x86_only="the suites are built")
 
     every_part: ClassVar[tuple[str, ...]] = ()  # part that there is
     observations = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
@@ -245,9 +245,14 @@ SCENARIOS = (
         "refusal, and the module says so; every byte zero whoever clears",
         takes=("parts",),
         seconds=120,
-        memory=1024,
-        suite="coexist",
-        lacking_debug=base.LACKING,
+        machine=base.Machine(
+            memory=1024,
+            suite="coexist",
+        ),
+        needs=base.Needs(
+            x86_only="the suites are built",
+            lacking_debug=base.LACKING,
+        ),
         taint=base.LIVE_PATCH,
     ),
     Odd(
@@ -256,11 +261,15 @@ SCENARIOS = (
         "that was filled before",
         memmap.CHECK,
         takes=("rounds", "seed", "break_one_word"),
-        rounds=4,
-        modules=base.NVDIMM,
+        runs=base.Runs(
+            rounds=4,
+        ),
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            # an idle device may be written by physical address
+            cmdline="init_on_alloc=0 iomem=relaxed",
+        ),
         size=(MOST * LARGEST + 1) * STEP,
-        # an idle device may be written by physical address
-        cmdline="init_on_alloc=0 iomem=relaxed",
         seconds=150,
     ),
     Mm(
@@ -270,13 +279,21 @@ SCENARIOS = (
         "each test's verdict, and how many of its own passed, as without the module: "
         "with every path on, and with huge pages cleared past the caches",
         takes=("parts", "seconds"),
-        since="6.12",  # 6.1 keeps them elsewhere, and their runner reports otherwise
-        full=("--seconds 20",),
-        debug={"patched": (TOUCHED,)},
+        needs=base.Needs(
+            x86_only="the suites are built",
+            # 6.1 keeps them elsewhere, and their runner reports otherwise
+            since="6.12",
+            lacking_debug=base.LACKING,
+        ),
+        runs=base.Runs(
+            full=("--seconds 20",),
+            debug={"patched": (TOUCHED,)},
+        ),
         seconds=2400,
-        icount=True,  # tests have time limits
-        suite="mm",
-        lacking_debug=base.LACKING,
+        machine=base.Machine(
+            icount=True,  # tests have time limits
+            suite="mm",
+        ),
     ),
     Stress(
         "stress",
@@ -286,11 +303,13 @@ SCENARIOS = (
         "as the model has it, every struct page as the kernel's own",
         does=("modules bulkmm_lab", "namespace fsdax dev 2M", "stress {seconds}"),
         takes=("seconds",),
-        modules=base.NVDIMM,
+        machine=base.Machine(
+            modules=base.NVDIMM,
+            cmdline="init_on_alloc=0",
+            memory=2048,
+            suite="stress",
+        ),
         size=2 * GIB,
-        cmdline="init_on_alloc=0",
         seconds=60,
-        memory=2048,
-        suite="stress",
     ),
 )

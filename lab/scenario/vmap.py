@@ -95,8 +95,9 @@ class Vmap(Scenario):
     path: str = "vmap"
     check: str = CHECK
     seconds: int = 60
-    memory: int = 1024
-    cmdline: str = f"memmap=16M${PHYSICAL >> 20}M"
+    machine: base.Machine = base.Machine(
+        memory=1024, cmdline=f"memmap=16M${PHYSICAL >> 20}M"
+    )
 
     observations = (
         ("checked", "checked"),
@@ -325,11 +326,13 @@ SCENARIOS = (
         "100000 page arrays of random shape, every public entry, parts unmapped and "
         "given other attributes",
         takes=("arms", "seed", "arrays", "break_one_word"),
-        quick=("--arrays 3000",),
-        debug={
-            **_on_both("--arrays 1000"),
-            "clang-cfi": ("--arrays 50 --arm off --arm pte",),
-        },
+        runs=base.Runs(
+            quick=("--arrays 3000",),
+            debug={
+                **_on_both("--arrays 1000"),
+                "clang-cfi": ("--arrays 50 --arm off --arm pte",),
+            },
+        ),
         seconds=240,
     ),
     Faults(
@@ -338,7 +341,9 @@ SCENARIOS = (
         "while modes and the module come and go",
         check="the original's answer, warning and state each time; " + CHECK,
         takes=("arms", "seed", "seconds"),
-        debug=_on_both("--seconds 30"),
+        runs=base.Runs(
+            debug=_on_both("--seconds 30"),
+        ),
         warns=True,
     ),
     Upstream(
@@ -346,10 +351,17 @@ SCENARIOS = (
         "the running kernel's own lib/test_vmalloc.c",
         check="the same verdicts without the module and in every mode",
         takes=("arms", "seed", "loops"),
-        debug=_on_both("--loops 20"),
+        runs=base.Runs(
+            debug=_on_both("--loops 20"),
+        ),
         seconds=240,
-        memory=2048,
-        upstream="test_vmalloc",
-        since="6.12",  # 6.1's own module lacks what the shim calls
+        machine=base.Machine(
+            cmdline=f"memmap=16M${PHYSICAL >> 20}M",
+            memory=2048,
+            upstream="test_vmalloc",
+        ),
+        needs=base.Needs(
+            since="6.12",  # 6.1's own module lacks what the shim calls
+        ),
     ),
 )

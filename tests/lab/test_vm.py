@@ -303,7 +303,7 @@ def test_interrupted_setup_leaves_nothing(tmp_path: Path) -> None:
 def guest() -> Iterator[Callable[..., vm.Outcome]]:
     """Return what boots a guest with a job of the test's own."""
     progress = Progress()
-    modules = scenario.find(FSDAX).modules
+    modules = scenario.find(FSDAX).machine.modules
 
     def run(job: str, *silent: float, **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
