@@ -72,7 +72,7 @@ def test_a_run_finds_everything_made() -> None:
                 ready = run.prepared(cache, request, Idle())
                 machine = request.scenario.machine
                 assert bool(ready.disk) is machine.disk
-                others = len(ready.modules) - len(build.PRODUCTS)
-                assert others == bool(machine.upstream)
+                modules = len(ready.modules) - len(build.PRODUCTS)
+                assert modules == bool(machine.upstream)
                 assert bool(ready.over) is bool(machine.suite or machine.disk)
                 assert all(path.is_dir() for path in ready.over)
