@@ -98,7 +98,7 @@ case_backends() {
 	check "backends: all served" [ "$(counter hits)" = $forced ]
 }
 
-# which CPU ran most members of a crew, while a task of node 0 brings the device up:
+# which CPU ran most workers, while a task of node 0 brings the device up:
 # the scheduler may move one
 members() {
 	event=$TRACING/events/workqueue/workqueue_execute_start
@@ -109,7 +109,7 @@ members() {
 		up taskset 1
 	done
 	must_write "$event/enable" 0
-	sed -n 's/.*\[\([0-9]*\)\].* member_work.*/\1/p' "$TRACING/trace" |
+	sed -n 's/.*\[\([0-9]*\)\].* memmap_worker_run.*/\1/p' "$TRACING/trace" |
 		sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 + 0 }'
 }
 
