@@ -41,28 +41,45 @@ void report_progress(struct workers *workers, bool last)
 		cancel(workers, NULL);
 }
 
+static bool next_piece(struct workers *workers, struct piece *piece)
+{
+	bool there;
+
+	pthread_mutex_lock(&workers->lock);
+	workers->fresh = false;
+	there = workers->report.error != -ECANCELED &&
+		take_ready(workers, piece);
+	pthread_mutex_unlock(&workers->lock);
+	return there;
+}
+
 /* Passes what is done to the program's ready(). */
 void pass_pieces(struct workers *workers)
 {
-	bool some = workers->options.ready, refused = false;
 	struct piece piece;
+	int refused;
 
-	while (some && !refused && !workers->forked) {
-		pthread_mutex_lock(&workers->lock);
-		workers->fresh = false;
-		some = workers->report.error != -ECANCELED &&
-		       take_ready(workers, &piece);
-		pthread_mutex_unlock(&workers->lock);
-		if (!some)
-			break;
+	if (!workers->options.ready)
+		return;
+	while (!workers->forked && next_piece(workers, &piece)) {
 		release_caller(workers);
 		refused = workers->options.ready(workers->options.context,
 						 (void *)piece.from,
 						 piece.to - piece.from);
 		workers->forked = getpid() != workers->pid;
-		if (refused && !workers->forked)
-			cancel(workers, &piece);
-		else if (!workers->forked)
+		if (workers->forked)
+			return;
+		if (refused)
+			cancel(workers, &piece); /* there is no next one */
+		else
 			report_progress(workers, false);
 	}
+}
+
+/* Whatever is to be told; after a fork there is nothing. */
+void call_program(struct workers *workers)
+{
+	pass_pieces(workers);
+	if (!workers->forked)
+		report_progress(workers, false);
 }

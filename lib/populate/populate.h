@@ -25,7 +25,7 @@
 #define LEAST	     (2 * MIB)	/* nothing is looked up below; least slice */
 #define SLICE_MAX    (16 * MIB) /* milliseconds: time between checks of @stop */
 #define TELL_NS	     10000000ULL /* between calls of the program's progress() */
-#define SLOW_NS	     10000000ULL /* and long enough to be noticed */
+#define SLOW_NS	     10000000ULL /* a slice that takes so long is noticed */
 #define THREADS_MAX  512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
@@ -150,10 +150,14 @@ bool pages_worth_reading(uintptr_t from, bool read);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct page_result *result);
 
+/* Where pages are bound to: a node, or one of these. */
+#define POLICY_NONE    -1 /* that of the workers, or the caller's */
+#define POLICY_UNKNOWN -2
+
 /* division.c: what is to be done, in ascending order of addresses */
 struct extent {
 	uintptr_t start, end; /* whole pages */
-	int bind; /* the only node that new pages come from; or -1 */
+	int bind; /* the only node that new pages come from; or POLICY_NONE */
 };
 
 /* A part of an extent that has the same pages, from the same nodes. */
@@ -191,15 +195,11 @@ struct worker {
 	struct workers *workers;
 	unsigned int id;   /* 0: the caller */
 	unsigned int home; /* its node, if there are several */
-	unsigned int
-		last; /* step of its last slice that counted, for scaling.c */
-	int policy;   /* node it binds its pages to; POLICY_... */
-	bool starts;  /* others; else the caller does */
-	pthread_t thread; /* not the caller's */
+	unsigned int last; /* step of its last slice that counted */
+	int policy;	   /* node that it binds its pages to; POLICY_... */
+	bool starts;	   /* others; else the caller does */
+	pthread_t thread;  /* not the caller's */
 };
-
-#define POLICY_NONE    -1 /* that of the workers, or the caller's */
-#define POLICY_UNKNOWN -2
 
 /*
  * What only large or many ranges need. A small one, and any where this cannot
@@ -284,16 +284,30 @@ bool workers_init(struct workers *workers, unsigned int extents_nr,
 		  const struct bmm_options *options);
 bool workers_expand(struct workers *workers);
 int workers_run(struct workers *workers);
-void release_caller(struct workers *workers);
 void workers_free(struct workers *workers);
 bool bind_worker(const struct worker *worker, struct cpus *before);
 unsigned int node_of_worker(const struct workers *workers, unsigned int id);
 
+/* division.c, continued */
+int add_extent(struct workers *workers, const struct extent *extent);
+void find_segments(struct workers *workers, struct maps *maps);
+bool is_all_cold(const struct workers *workers);
+bool take_slice(struct workers *workers, const struct worker *worker,
+		struct slice *slice);
+uintptr_t reached_address(const struct workers *workers);
+const struct extent *extent_at(const struct workers *workers, uintptr_t addr);
+
+/* ready.c, continued */
+void add_ready(struct workers *workers, uintptr_t from, uintptr_t to);
+bool take_ready(struct workers *workers, struct piece *piece);
+
 /* slices.c */
 bool process_slice(struct worker *worker);
+void release_caller(struct workers *workers);
 
 /* callbacks.c */
 void report_progress(struct workers *workers, bool last);
+void call_program(struct workers *workers);
 void pass_pieces(struct workers *workers);
 
 /* start.c: threads of the C library */
@@ -304,7 +318,8 @@ bool start_thread(struct workers *workers, struct worker *worker,
 		  void *(*run)(void *));
 bool in_handler(void);
 
-/* populate.c */
+/* limits.c */
+void allow_threads(struct workers *workers);
 unsigned int limit_threads(struct workers *workers);
 
 /* diagnosis.c: why something failed, or was slow */
@@ -324,17 +339,6 @@ enum bmm_cause cause_of_slowness(const struct workers *workers,
 				 const struct pressure *before);
 enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct workers *workers);
-
-int add_extent(struct workers *workers, const struct extent *extent);
-void find_segments(struct workers *workers, struct maps *maps);
-bool is_all_cold(const struct workers *workers);
-bool take_slice(struct workers *workers, const struct worker *worker,
-		struct slice *slice);
-uintptr_t reached_address(const struct workers *workers);
-const struct extent *extent_at(const struct workers *workers, uintptr_t addr);
-
-void add_ready(struct workers *workers, uintptr_t from, uintptr_t to);
-bool take_ready(struct workers *workers, struct piece *piece);
 
 /* report.c */
 int options_copy(struct bmm_options *to, const struct bmm_options *from);

@@ -74,7 +74,7 @@ static void keep(struct scaling *scaling, uint64_t rate, size_t done,
 }
 
 /**
- * grow_next() - decide on the next step
+ * scaling_next() - decide on the next step
  * @scaling: updated; @now in it is how many threads should work from now on
  * @done:    bytes done so far
  * @left:    bytes not done yet

@@ -319,14 +319,10 @@ static void work_all(struct workers *workers)
 	do {
 		while (!workers->forked && process_slice(&workers->self)) {
 			start_threads(workers);
-			pass_pieces(workers);
-			if (!workers->forked)
-				report_progress(workers, false);
+			call_program(workers);
 		}
 		if (!workers->forked)
-			pass_pieces(workers);
-		if (!workers->forked)
-			report_progress(workers, false);
+			call_program(workers);
 	} while (!workers->forked && wait_for_others(workers));
 	if (!workers->forked) {
 		join_above(workers, 0);
