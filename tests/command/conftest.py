@@ -34,3 +34,10 @@ def bulkmm(kernel: fakekernel.Fake, capsys: pytest.CaptureFixture[str]) -> Comma
         return Result(code, output.out, output.err.strip())
 
     return run
+
+
+@pytest.fixture
+def two(kernel: fakekernel.Fake) -> fakekernel.Fake:
+    """Return a kernel of two nodes with memory."""
+    fakekernel.make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
+    return kernel

@@ -49,6 +49,9 @@ MEMINFO = "Node {0} MemTotal: 4194304 kB\nNode {0} MemFree: 1024 kB\n"
 COUNTERS = {"inflight": 0, "hits": 4, "bytes": 8388608, "ns": 2000000}
 READ_ONLY = ("hook", "stats")
 
+NODE = "/sys/devices/system/node"
+NODE_MEMORY = "Node {0} MemTotal: {1} kB\nNode {0} MemFree: {2} kB\n"
+
 
 @dataclass
 class Fake:
@@ -147,3 +150,10 @@ def make_pool(fake: Fake, nodes: dict[int, tuple[int, int, int]]) -> None:
         fake.write(f"{home}/{name}", str(sum(counts)), 0o644)
     fake.write(f"{home}/resv_hugepages", "3", 0o644)
     fake.write(f"{home}/nr_overcommit_hugepages", "0", 0o644)
+
+
+def set_sizes(kernel: Fake, mib: dict[int, tuple[int, int]]) -> None:
+    """Give nodes so much memory, in all and free."""
+    for node, (total, free) in mib.items():
+        text = NODE_MEMORY.format(node, total << 10, free << 10)
+        kernel.write(f"{NODE}/node{node}/meminfo", text)

@@ -1,35 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm pool`` on pools made of files, and on this machine's own."""
 
-import fcntl
-import json
-import os
-import signal
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from commandlib import Command, Result
-from fakekernel import Fake, make_pool
-from programs import run_program
-from rootlib import alone_with_the_pool
+from fakekernel import NODE, Fake, make_pool, set_sizes
 
 from bulkmm.control.pools import TOTAL, Pool
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.pool import grow, reserve, zero
+from bulkmm.pool import reserve
 from bulkmm.pool.run import NodeZeroed, _read_state
 from bulkmm.shell.errors import Exit
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def two(kernel: Fake) -> Fake:
-    """Return a kernel of two nodes with memory."""
-    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
-    return kernel
 
 
 def test_the_table(two: Fake, bulkmm: Command) -> None:
@@ -61,18 +43,9 @@ def test_a_dry_run_changes_nothing(
     assert two.files() == before
 
 
-SMALL = "Node {0} MemTotal: {1} kB\nNode {0} MemFree: {2} kB\n"
-NODE = "/sys/devices/system/node"
 NORMAL, MOVABLE = f"{NODE}/has_normal_memory", "/proc/sys/vm/movable_gigantic_pages"
 BLOCKS, ZONE = "/proc/buddyinfo", "Node 0, zone Normal"
 GIANT = ("--page", "1G", "--size", "4G", "--dry-run", "--json")
-
-
-def set_sizes(kernel: Fake, mib: dict[int, tuple[int, int]]) -> None:
-    """Give nodes so much memory, in all and free."""
-    for node, (total, free) in mib.items():
-        text = SMALL.format(node, total << 10, free << 10)
-        kernel.write(f"{NODE}/node{node}/meminfo", text)
 
 
 @pytest.mark.parametrize(
@@ -127,41 +100,6 @@ def test_others_make_up_for_a_node_that_gives_less(
     first, second = result.out.splitlines()
     assert first == "node 0: +7 pages of 2M"
     assert second.startswith("node 1: +3 pages of 2M, +5 were asked for: 4096 MiB are")
-
-
-def test_what_was_lent_is_given_back_where_a_node_gave_less(
-    kernel: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = Pool.write
-
-    def limited(self: Pool, name: str, value: int) -> None:
-        least = 7 if name == TOTAL and self.node == 1 else value
-        write(self, name, min(value, least))
-
-    monkeypatch.setattr(Pool, "write", limited)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
-    set_sizes(kernel, {0: (4096, 4096), 1: (4096, 4096)})
-    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
-    with grow.borrow_pages(pool_2m, 10):
-        assert [part.count_persistent() for part in pool_2m.list_parts()] == [15, 7]
-    assert next(iter(pool_2m.list_parts())).count_persistent() == 10
-
-
-def test_what_others_add_meanwhile_stays(
-    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = Pool.write
-
-    def added(self: Pool, name: str, value: int) -> None:
-        write(self, name, value + 5 * (name == TOTAL and self.node == 0))
-
-    monkeypatch.setattr(Pool, "write", added)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
-    bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
-    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
-    assert [part.count_persistent() for part in pool_2m.list_parts()] == [17, 6]
 
 
 @pytest.mark.parametrize(
@@ -241,123 +179,6 @@ def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
     assert get_reason(1, free=4, margin=0.1) == "this command's cpuset lacks the node"
 
 
-def test_who_may_not_change_a_pool_is_told(
-    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def deny(self: Path, **_how: object) -> None:
-        raise PermissionError(13, "Permission denied", str(self))
-
-    monkeypatch.setattr(Path, "mkdir", deny)
-    before = two.files()
-    result = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
-    assert result.code == Exit.ENVIRONMENT
-    assert result.err.endswith("/run/bulkmm: Permission denied: run it as root")
-    assert two.files() == before
-
-
-@pytest.mark.parametrize(
-    ("note", "pages"),
-    [
-        (
-            '{"nr_overcommit_hugepages": [0, 0]}',
-            9,
-        ),  # refused as for 1 GiB
-        ('{"lent": {"0": [8, 1]}}', 8),
-        ('{"lent": {"0": [8, 5]}}', 7),
-        ('{"lent": {"0": [11, 1]}}', 9),  # others have shrunk it since
-        ("[1]", 9),
-        ('{"lent": 1}', 9),
-        ('{"le', 9),
-    ],
-)
-def test_a_note_of_a_killed_run_is_heeded_once(
-    two: Fake, bulkmm: Command, note: str, pages: int
-) -> None:
-    raised = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages"
-    two.remove(raised)
-    (two.root / raised[1:]).mkdir()
-    two.write("/run/bulkmm/pool.json", note)
-    result = bulkmm("pool", "shrink", "--page", "2M", "--size", "2M", "--node", "0")
-    assert result.code == Exit.OK, result.err
-    assert Pool(SystemFiles(two.root), 2 * MIB, 0).count_persistent() == pages
-    assert not list(two.root.glob("run/bulkmm/*.json"))
-
-
-@pytest.mark.parametrize(
-    ("most", "expected"), [(8, 5), (9, 8)]
-)  # 8: set by others since
-def test_a_note_is_heeded_by_a_run_for_another_page_size(
-    two: Fake, bulkmm: Command, most: int, expected: int
-) -> None:
-    pool_1g = Pool(SystemFiles(two.root), 1 << 30)
-    two.write(pool_1g.file("nr_overcommit_hugepages"), "8", 0o644)
-    note = {"page": pool_1g.page, "nr_overcommit_hugepages": [5, most]}
-    two.write("/run/bulkmm/pool.json", json.dumps(note))
-    assert bulkmm("pool", "shrink", "--page", "2M", "--size", "2M").code == Exit.OK
-    assert pool_1g.read("nr_overcommit_hugepages") == expected
-
-
-@pytest.mark.parametrize("set_to", [0, 12])
-@pytest.mark.parametrize("code", [Exit.OK, Exit.INTERRUPTED])
-def test_what_others_set_while_pages_are_reserved_stays(
-    kernel: Fake,
-    bulkmm: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    set_to: int,
-    code: int,
-) -> None:
-    """That takes minutes for a large pool; its overcommit is theirs, too."""
-    make_pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
-    changed = Pool(SystemFiles(kernel.root), 2 * MIB)
-
-    def take(*_: object) -> Iterator[int]:
-        for part in changed.list_parts():
-            part.set_persistent(set_to)
-        changed.write("nr_overcommit_hugepages", 7)
-        if code:
-            signal.raise_signal(signal.SIGINT)
-        yield 0
-
-    monkeypatch.setattr(reserve.Reserved, "take", take)
-    result = bulkmm("pool", "grow", "--page", "2M", "--size", "4M")
-    assert result.code == code, result.err
-    pages = set_to + (not code)
-    assert [part.count_persistent() for part in changed.list_parts()] == [pages, pages]
-    assert changed.read("nr_overcommit_hugepages") == 7
-
-
-@pytest.mark.parametrize(
-    "case", [("grow", (2, 3), 10), ("shrink", (1,), 9)], ids=lambda case: case[0]
-)
-def test_signals_leave_no_pool_half_changed(
-    kernel: Fake,
-    bulkmm: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    case: tuple[str, tuple[int, ...], int],
-) -> None:
-    """An interrupt within some writes: the second comes while the first is undone."""
-    word, at, pages = case
-    make_pool(kernel, {0: (10, 6, 0), 1: (10, 6, 0)})
-    write, writes = Pool.write, 0
-
-    def signalled(self: Pool, name: str, value: int) -> None:
-        nonlocal writes
-        write(self, name, value)
-        writes += name == "nr_hugepages"
-        if name == "nr_hugepages" and writes in at:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Pool, "write", signalled)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
-    result = bulkmm("pool", word, "--page", "2M", "--size", "4M")
-    assert result.code == Exit.INTERRUPTED
-    monkeypatch.undo()
-    pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
-    assert [part.count_persistent() for part in pool_2m.list_parts()] == [pages, pages]
-    assert pool_2m.read("nr_overcommit_hugepages") == 0
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 @pytest.mark.parametrize(("word", "pages"), [("grow", 11), ("shrink", 9)])
 def test_surplus_pages_of_other_nodes_on_6_1(
     two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch, word: str, pages: int
@@ -373,95 +194,3 @@ def test_surplus_pages_of_other_nodes_on_6_1(
     result = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
     assert result.code == Exit.OK, result.err
     assert Pool(SystemFiles(two.root), 2 * MIB, 0).count_persistent() == pages
-
-
-def test_two_at_once(two: Fake, bulkmm: Command) -> None:
-    home = two.root / "run" / "bulkmm"
-    home.mkdir(parents=True)
-    with (home / "pool.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        result = bulkmm("pool", "grow", "--page", "2M", "--size", "2M")
-    assert result.code == Exit.ENVIRONMENT
-    assert result.err == "bulkmm: another bulkmm pool is changing a pool"
-
-
-NEEDS_POOL = pytest.mark.skipif(
-    bool(os.geteuid()) or not Pool(SystemFiles(Path("/")), 2 * MIB).list_parts(),
-    reason="this machine has no pool that we may change",
-)
-# as on a kernel without NUMA: for one command, no node has a directory
-MASKED = """
-mount -t tmpfs none /sys/devices/system/node
-exec "$@"
-"""
-
-
-@NEEDS_POOL
-def test_without_directories_of_nodes_there_is_one() -> None:
-    """On the machine's own pool, shown and changed alike."""
-
-    def masked(*words: str) -> dict[str, Any]:
-        argv = [sys.executable, "-m", "bulkmm.cli", "pool", *words, "--json"]
-        alone = ["unshare", "--mount", "sh", "-ec", MASKED, "sh", *argv]
-        result = run_program(alone, timeout=60)
-        assert result.returncode == Exit.OK, result.stderr
-        document: dict[str, Any] = json.loads(result.stdout)
-        return document
-
-    with alone_with_the_pool():
-        (entry,) = (one for one in masked()["pools"] if one["page_bytes"] == 2 * MIB)
-        (node,) = entry["nodes"]
-        assert (node["node"], node["pages"]) == (0, entry["pages"])
-        for words in ((), ("--node", "0"), ("--compact",)):
-            how = ("--page", "2M", "--size", "16M", *words)
-            (change,) = masked("grow", *how)["nodes"]
-            assert (change["node"], change["done"]) == (0, 8)
-            shrink_result = masked("shrink", *how[:4])
-            assert shrink_result["nodes"] == [
-                {"node": 0, "wanted": -8, "done": -8, "why": ""}
-            ]
-        assert shrink_result["pool"]["pages"] == entry["pages"]
-
-
-@NEEDS_POOL
-@pytest.mark.parametrize("jobs", ["auto", "3"])
-def test_a_real_pool_grows_by_exactly_that_and_shrinks(jobs: str) -> None:
-    real = Pool(SystemFiles(Path("/")), 2 * MIB)
-
-    def counts() -> dict[int, int]:
-        return {part.node: part.count_persistent() for part in real.list_parts()}
-
-    def changed(how: str, *words: str) -> int:
-        argv = [sys.executable, "-m", "bulkmm.cli", "pool", how, "--page", "2M"]
-        return run_program([*argv, "--size", "198M", *words], timeout=60).returncode
-
-    with alone_with_the_pool():
-        before = counts()
-        assert changed("grow", "--jobs", jobs) == Exit.OK
-        assert sum(counts().values()) == sum(before.values()) + 99
-        assert real.read("surplus_hugepages") == 0
-        assert changed("shrink") == Exit.OK
-        assert counts() == before
-
-
-@pytest.mark.parametrize(("mib", "writes"), [(2, 1), (1024, 6)])
-def test_a_watch_leaves_a_busy_node_for_the_next(
-    two: Fake, monkeypatch: pytest.MonkeyPatch, mib: int, writes: int
-) -> None:
-    """Whose pages come back dirty as fast as they are zeroed."""
-    nodes: list[int | None] = []
-    for node, free in {0: "6", 1: "4"}.items():
-        home = f"{NODE}/node{node}/hugepages/hugepages-{mib << 10}kB"
-        for name in ("nr_hugepages", "free_hugepages"):
-            two.write(f"{home}/{name}", free, 0o644)
-
-    def returned_dirty(self: zero.Zeroer, part: Pool) -> int:
-        nodes.append(part.node)
-        if part.node or len(nodes) > 99:
-            self.stop.set()
-        return 0
-
-    monkeypatch.setattr(zero.Zeroer, "_write", returned_dirty)
-    parts = Pool(SystemFiles(two.root), mib * MIB).list_parts()
-    zero.Zeroer(parts, margin=0, watch=True).run(1, lambda *_: None)
-    assert nodes == [0] * writes + [1]

@@ -62,8 +62,8 @@ def test_a_changed_judge_makes_another_run(
     for room in ("lab", "bulkmm"):
         shutil.copytree(PROJECT / room, tmp_path / room)
     monkeypatch.setattr(run, "PROJECT", tmp_path)
-    kernel = Kernel(DebianRoot(Path("/root")), "7.3.4")
-    ready = run.Prepared(kernel, Path("/root/base-1/base"), [], [], None)
+    kernel = Kernel(DebianRoot(Path("/cache/debian")), "7.3.4")
+    ready = run.Prepared(kernel, Path("/cache/debian/base-1/base"), [], [], None)
     before = run.identity(ready)
     with (tmp_path / judge).open("a") as file:
         file.write("# changed\n")
@@ -81,7 +81,7 @@ def test_every_cell_is_what_lab_run_takes() -> None:
 @pytest.mark.parametrize("part", ["base", "module", "over", "disk"])
 def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
     def prepared(changed: str = "") -> run.Prepared:
-        lab = DebianRoot(Path("/root"))
+        lab = DebianRoot(Path("/cache/debian"))
         names = ("base", "module", "over", "disk")
         files = {n: lab.path / f"{n}-{2 if n == changed else 1}" / n for n in names}
         return run.Prepared(
