@@ -204,17 +204,20 @@ def outcomes(document: Document) -> list[Outcome]:
 
 def _arms(goal: Goal, scenarios: dict[str, Arms]) -> list[Arms]:
     """Return what a goal is judged by: scenarios, or means of those of a selection."""
-    fit = [
-        arms for arms in scenarios.values() if goal.covers(next(iter(arms.values())))
-    ]
+    fit = [arms for arms in scenarios.values() if goal.covers(_any_result(arms))]
     if not goal.is_selection:
         return fit
     uses: dict[tuple[object, ...], list[Arms]] = {}
     for arms in fit:
-        one = next(iter(arms.values()))
-        same = one.operation, one.memory, one.size, one.placement
+        result = _any_result(arms)
+        same = result.operation, result.memory, result.size, result.placement
         uses.setdefault(same, []).append(arms)
     return [_mean(group) for group in uses.values()]
+
+
+def _any_result(arms: Arms) -> Result:
+    """Return a result of a scenario: what was done is the same in all of its arms."""
+    return next(iter(arms.values()))
 
 
 def _mean(uses: Sequence[Arms]) -> Arms:

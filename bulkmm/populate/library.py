@@ -19,12 +19,14 @@ def populate_mapping(
     mapping: mmap.mmap,
     progress: Callable[[int], None],
     *,
+    label: str,
     threads: int = 0,
     node: int | None = None,
 ) -> libbulkmm.Report:
     """Make a mapping resident; an exception of ``progress`` ends it and is raised.
 
-    Call it on the main thread: signals end it too. BulkmmError: the library's sentence.
+    Call it on the main thread: signals end it too. BulkmmError: the library's sentence,
+    after the label, or that there is no library.
     """
     if BUILT_LIBRARY.exists():
         libbulkmm.set_library(str(BUILT_LIBRARY))
@@ -38,5 +40,7 @@ def populate_mapping(
             return libbulkmm.populate(
                 mapping, progress=report_progress, threads=threads, node=node
             )
-        except (ImportError, libbulkmm.Error) as error:
+        except libbulkmm.Error as error:
+            raise BulkmmError(f"{label}: {error}") from error
+        except ImportError as error:
             raise BulkmmError(str(error)) from error

@@ -78,15 +78,13 @@ def _check_words(args: argparse.Namespace) -> None:
 def _fill_target(file: Target, args: argparse.Namespace) -> list[str]:
     """Fill it; return what to print."""
     with file.map_shared() as mapping, bar.show_bar(file.name, BYTES) as show:
-        try:
-            report = library.populate_mapping(
-                mapping,
-                lambda so_far: show(so_far, file.size),
-                threads=args.threads,
-                node=args.node,
-            )
-        except BulkmmError as error:
-            raise BulkmmError(f"{file.name}: {error}") from error
+        report = library.populate_mapping(
+            mapping,
+            lambda so_far: show(so_far, file.size),
+            label=file.name,
+            threads=args.threads,
+            node=args.node,
+        )
     nbytes, ns, threads, slow = report.nbytes, report.ns, report.threads, report.text
     record = {
         "file": file.name,
