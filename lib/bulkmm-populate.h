@@ -11,6 +11,9 @@
 #define BMM_READ     2U /* populate for reading: shared files stay clean */
 #define BMM_IN_ORDER 4U /* ready() is called in ascending address order */
 
+#define BMM_COMPACT \
+	8U /* go on compacting memory for huge pages, in vain, too */
+
 #define BMM_RANGES_MAX 1024U /* ranges of one call */
 
 /**
@@ -30,7 +33,7 @@ struct bmm_range {
 /**
  * struct bmm_options - how threads share a range
  * @size:     sizeof(struct bmm_options) in the calling program
- * @flags:    BMM_ON_NODE, BMM_READ, BMM_IN_ORDER, or 0
+ * @flags:    BMM_ON_NODE, BMM_READ, BMM_IN_ORDER, BMM_COMPACT, or 0
  * @threads:  most threads that work at once, the caller included; 0: as many
  *            as help
  * @node:     memory node, with BMM_ON_NODE; a policy set on the range itself
@@ -96,6 +99,8 @@ struct bmm_options {
  *                        the end of the address space; nothing was done
  * @BMM_CAUSE_OVERLAP:    the range overlaps another; nothing was done
  * @BMM_CAUSE_READY:      @ready refused a piece
+ * @BMM_CAUSE_FRAGMENTED: the kernel can make no huge page now
+ * @BMM_CAUSE_NO_HUGE:    the mapping allows no huge page, or nothing is there
  */
 enum bmm_cause {
 	BMM_CAUSE_NONE,
@@ -122,7 +127,9 @@ enum bmm_cause {
 	BMM_CAUSE_PREEMPTED,
 	BMM_CAUSE_RANGE,
 	BMM_CAUSE_OVERLAP,
-	BMM_CAUSE_READY
+	BMM_CAUSE_READY,
+	BMM_CAUSE_FRAGMENTED,
+	BMM_CAUSE_NO_HUGE
 };
 
 /**
@@ -144,6 +151,10 @@ enum bmm_cause {
  * @threads:    most threads that worked at once, the caller included
  * @touched:    1 if pages were touched one by one: the kernel is older than
  *              MADV_POPULATE_WRITE (5.14), or forbids or ignores it
+ * @huge:       bytes in huge pages; what is transparent is counted from Linux
+ *              6.7 on, in calls of 64 MiB and more
+ * @small:      bytes for which no huge page was tried any more, as memory was
+ *              compacted for others in vain
  */
 struct bmm_report {
 	size_t size;
@@ -161,6 +172,8 @@ struct bmm_report {
 	enum bmm_cause slow_cause;
 	uint32_t threads;
 	uint32_t touched;
+	size_t huge;
+	size_t small;
 };
 
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
@@ -168,6 +181,8 @@ int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
 			const struct bmm_options *options,
 			struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
+int bmm_collapse(void *addr, size_t len, const struct bmm_options *options,
+		 struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
 size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 	BMM_ATTR(BMM_NONNULL(1), BMM_WRITES(2, 3));
 

@@ -325,6 +325,17 @@ inline bmm_report populate(std::span<const populate_range> ranges,
 		how);
 }
 
+/* Only @how.progress is used. */
+inline bmm_report collapse(std::span<std::byte> range, const sharing &how = {})
+{
+	return detail::share(
+		[&](auto *options, auto *report) {
+			return bmm_collapse(range.data(), range.size(), options,
+					    report);
+		},
+		how);
+}
+
 template <detail::writable R>
 bmm_report clear_parallel(R &&dst, const sharing &how = {})
 {

@@ -16,20 +16,30 @@
 #define GUARD	(1ULL << 58) /* since Linux 6.15 */
 #define SWAPPED (1ULL << 62)
 
+/* Adds what a line says if its name begins with @name. */
+static void add_count(unsigned long *sum, const char *line, const char *name)
+{
+	if (!strncmp(line, name, strlen(name)))
+		*sum += strtoul(line + strcspn(line, " "), NULL, 10);
+}
+
 /* Not inline: its buffer must not be on the stack during the work. */
 __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 {
-	char text[4096]; /* what the kernel gives at once */
-	const char *at;
+	struct maps lines;
+	char line[64];
 
 	*pressure = (struct pressure){ 0 };
-	if (!kernel_text("/proc/vmstat", text, sizeof(text)))
+	if (!lines_open(&lines, "/proc/vmstat"))
 		return;
-	for (at = text; (at = strstr(at, "\nallocstall_")); at++)
-		pressure->stalls += strtoul(at + strcspn(at, " "), NULL, 10);
-	at = strstr(text, "\ncompact_stall ");
-	if (at)
-		pressure->compactions = strtoul(at + strcspn(at, " "), NULL, 10);
+	while (lines_next(&lines, line, sizeof(line))) {
+		add_count(&pressure->stalls, line, "allocstall_");
+		add_count(&pressure->compactions, line, "compact_stall ");
+		add_count(&pressure->failures, line, "compact_fail ");
+		add_count(&pressure->huge, line, "thp_fault_alloc ");
+		add_count(&pressure->small, line, "thp_fault_fallback ");
+	}
+	maps_close(&lines);
 }
 
 /* Of the calling thread. */
@@ -82,7 +92,7 @@ enum bmm_cause cause_of_no_reading(void)
 }
 
 /* Opens no file: in a full cgroup none can be opened. */
-static bool is_hole(uintptr_t page)
+bool is_hole(uintptr_t page)
 {
 	unsigned char resident;
 

@@ -72,7 +72,7 @@ unsigned int limit_threads(struct workers *workers)
 }
 
 /* With base pages of 4 KiB it is the same on every processor. */
-static size_t huge_page(void)
+size_t huge_page(void)
 {
 	char text[32];
 	size_t size;

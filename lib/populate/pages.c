@@ -44,6 +44,7 @@ struct scan {
 #define SCAN	     _IOWR('f', 16, struct scan)
 #define SCAN_WRITTEN 2ULL
 #define SCAN_PRESENT 8ULL
+#define SCAN_HUGE    64ULL
 
 /* Not madvise(), which a preloaded library may replace: ours does. */
 static long kernel_madvise(uintptr_t from, size_t len, int advice)
@@ -287,6 +288,21 @@ static bool all_there(const struct pages *how, uintptr_t from, uintptr_t to)
 		scan.wanted |= SCAN_WRITTEN;
 	return ioctl(how->pagemap, SCAN, &scan) == 1 && region.start == from &&
 	       region.end == to;
+}
+
+/* Whether a page is, or is part of, a huge one; -1: the kernel is older. */
+int pages_huge(const struct pages *how, uintptr_t page)
+{
+	struct region region = { 0 };
+	struct scan scan = { .size = sizeof(scan),
+			     .start = page,
+			     .end = page + base_page(),
+			     .vec = (uintptr_t)&region,
+			     .vec_len = 1,
+			     .mask = SCAN_HUGE | SCAN_PRESENT,
+			     .wanted = SCAN_HUGE };
+
+	return ioctl(how->pagemap, SCAN, &scan);
 }
 
 /* Whether pages of a file are in the page cache, by the first and the last. */

@@ -33,6 +33,8 @@ static void populate_slice(struct workers *workers, const struct slice *slice,
 {
 	pages_populate(&workers->pages, slice->from, slice->to,
 		       &slice->segment->map, result);
+	if (!result->error)
+		result->huge = watch_huge_pages(workers, slice);
 }
 
 static void clear_slice(struct workers *workers, const struct slice *slice,
@@ -115,7 +117,9 @@ static int populate(struct workers *workers, struct refusal *refusal,
 	allow_threads(workers);
 	if (workers->len >= SMALL)
 		pressure_read(&before);
+	workers->asked = before;
 	refusal->error = run_on_nodes(workers, refusal);
+	restore_huge_pages(workers);
 	if (refusal->error) {
 		refusal->cause = BMM_CAUSE_NODE;
 		return refuse(report, refusal);
@@ -348,7 +352,7 @@ int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
 	struct request request = {
 		.operation = populate,
 		.grain = (size_t)sysconf(_SC_PAGESIZE),
-		.flags = BMM_ON_NODE | BMM_READ | BMM_IN_ORDER,
+		.flags = BMM_ON_NODE | BMM_READ | BMM_IN_ORDER | BMM_COMPACT,
 		.ranges = ranges,
 		.count = count,
 	};

@@ -4,6 +4,7 @@
 #define POPULATE_H
 
 #include <pthread.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,6 +138,7 @@ struct page_result {
 	uintptr_t failed; /* the page that failed, if error */
 	size_t len;
 	int error;
+	size_t huge;   /* bytes in huge pages */
 	bool resident; /* no work for several: all was resident, with huge pages
 			* the first was; or small ones that are copied */
 };
@@ -146,6 +148,7 @@ int pages_open(struct pages *how, bool read, bool look);
 void pages_close(struct pages *how);
 bool pages_cached(uintptr_t from, uintptr_t to);
 bool pages_entry(uintptr_t page, uint64_t *entry);
+int pages_huge(const struct pages *how, uintptr_t page);
 bool pages_worth_reading(uintptr_t from, bool read);
 void pages_populate(struct pages *how, uintptr_t from, uintptr_t to,
 		    const struct map *map, struct page_result *result);
@@ -160,19 +163,33 @@ struct extent {
 	int bind; /* the only node that new pages come from; or POLICY_NONE */
 };
 
+/* What is advised to have small pages for as long as the call takes. */
+struct small {
+	uintptr_t from, to; /* 0: nothing */
+};
+
 /* A part of an extent that has the same pages, from the same nodes. */
 struct segment {
 	uintptr_t next, end; /* not taken yet */
 	struct map map;
 	struct nodes nodes;
 	int bind;
-	bool cold; /* a file's, to be read: by one thread at a time */
+	bool cold;    /* a file's, to be read: by one thread at a time */
+	bool settled; /* whether it is to have huge pages */
+	struct small small;
 };
 
 struct slice {
 	uintptr_t from, to;
-	const struct segment *segment;
+	struct segment *segment;
 	bool cold; /* the segment was when it was taken */
+};
+
+/* diagnosis.c: why something failed, or was slow */
+struct pressure {
+	unsigned long stalls, compactions,
+		failures;	   /* from /proc/vmstat, and */
+	unsigned long huge, small; /* faults that got a huge page, or not */
 };
 
 /* ready.c: what is done and has not been passed to the program */
@@ -265,6 +282,10 @@ struct workers {
 	uint64_t slow_ns;
 	uintptr_t slow;
 	bool slow_preempted;
+	size_t missing; /* huge pages, since the kernel was asked last */
+	size_t ask_at;	/* bytes done before it is asked again */
+	bool asking;	/* a thread does, and has what follows */
+	struct pressure asked;
 
 	/* used by the thread that starts others, the caller or the first */
 	unsigned int created;
@@ -319,14 +340,15 @@ bool start_thread(struct workers *workers, struct worker *worker,
 bool in_handler(void);
 
 /* limits.c */
+size_t huge_page(void);
 void allow_threads(struct workers *workers);
 unsigned int limit_threads(struct workers *workers);
 
-/* diagnosis.c: why something failed, or was slow */
-struct pressure {
-	unsigned long stalls, compactions; /* so far, from /proc/vmstat */
-};
+/* huge.c */
+size_t watch_huge_pages(struct workers *workers, const struct slice *slice);
+void restore_huge_pages(struct workers *workers);
 
+/* diagnosis.c, continued */
 struct thread_usage {
 	uint64_t ns; /* of CPU time */
 	long waits, preemptions;
@@ -337,6 +359,7 @@ void usage_read(struct thread_usage *usage);
 bool was_preempted(const struct thread_usage *before, uint64_t ns);
 enum bmm_cause cause_of_slowness(const struct workers *workers,
 				 const struct pressure *before);
+bool is_hole(uintptr_t page);
 enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct workers *workers);
 

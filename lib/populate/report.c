@@ -86,6 +86,10 @@ static const char *const causes[] = {
 		"the range is not at the start of a page, or wraps around the address space",
 	[BMM_CAUSE_OVERLAP] = "the range overlaps another",
 	[BMM_CAUSE_READY] = "the program refused the piece that was ready",
+	[BMM_CAUSE_FRAGMENTED] =
+		"memory is fragmented, or full: no huge page could be made",
+	[BMM_CAUSE_NO_HUGE] =
+		"the mapping allows no huge page, or nothing of it is resident",
 };
 
 static const char *cause_text(enum bmm_cause cause)
@@ -108,9 +112,9 @@ static const char *describe(int error)
 /**
  * bmm_report_text() - describe in one line what became of a range
  * @report: from bmm_populate() or bmm_clear_parallel()
- * @buf:    result: what failed, where, why, and how far it got; else which
- *          piece was slow; empty if there is nothing to report; terminated,
- *          cut to @size - 1 bytes
+ * @buf:    result: what failed, where, why, and how far it got; else how much
+ *          has small pages, or which piece was slow; empty if there is nothing
+ * to report; terminated, cut to @size - 1 bytes
  * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole text, without the terminator.
@@ -130,6 +134,11 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 	else if (report->error)
 		len = snprintf(buf, size, "%s (%s); %zu bytes are done",
 			       cause_text(report->cause), error, report->done);
+	else if (report->small)
+		len = snprintf(
+			buf, size,
+			"%zu bytes have small pages: memory was compacted for huge ones in vain",
+			report->small);
 	else if (report->slow_len)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p took %" PRIu64

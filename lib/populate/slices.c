@@ -129,6 +129,7 @@ bool process_slice(struct worker *worker)
 		record_failure(workers, &slice, &result);
 	else
 		record_done(workers, slice.from, slice.to);
+	workers->report.huge += result.huge;
 	if (!result.error && !result.resident)
 		record_time(worker, &slice, step, start, preempted);
 	pthread_mutex_unlock(&workers->lock);

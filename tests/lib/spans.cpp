@@ -104,6 +104,20 @@ static bool selects()
 	       bulkmm::version() == bmm_version();
 }
 
+/* Before Linux 6.1, or where memory is fragmented, it says so. */
+static bool collapses(std::span<std::byte> range)
+{
+	madvise(range.data(), range.size(), MADV_HUGEPAGE);
+	try {
+		bmm_report report = bulkmm::collapse(range);
+
+		return report.huge + report.small == report.done;
+	} catch (const bulkmm::range_error &e) {
+		return e.report.cause == BMM_CAUSE_KERNEL ||
+		       e.report.cause == BMM_CAUSE_FRAGMENTED;
+	}
+}
+
 static bool populates()
 {
 	constexpr std::size_t len = 96UL << 20;
@@ -129,6 +143,7 @@ static bool populates()
 						return false;
 					},
 				.piece = 4096 };
+	good &= collapses(range);
 	bulkmm::populate_range two[] = { { range.last(len / 2) },
 					 { range.first(len / 2) } };
 	good &= bulkmm::populate(two, pieces).done == len && ready == len;

@@ -132,6 +132,25 @@ def test_pieces_are_ready_on_this_thread(libbulkmm: ModuleType) -> None:
     assert threads == {threading.get_ident()}
 
 
+def test_small_pages_become_huge_ones(libbulkmm: ModuleType) -> None:
+    memory = mmap.mmap(-1, LEN, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    report = libbulkmm.populate(memory, compact=True)
+    assert report.huge == report.small == 0
+    with pytest.raises(libbulkmm.Error) as raised:
+        libbulkmm.collapse(memory)
+    if raised.value.cause == "kernel":  # before Linux 6.1
+        return
+    assert raised.value.cause == "no_huge"
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    memory[-1] = 7
+    calls: list[tuple[int, int]] = []
+    report = libbulkmm.collapse(memory, progress=lambda *now: calls.append(now))
+    assert report.huge + report.small == report.nbytes == calls[-1][1]
+    assert report.huge
+    assert memory[-1] == 7
+
+
 @pytest.mark.parametrize("callback", ["progress", "ready"])
 def test_what_a_callback_raises_comes_out(libbulkmm: ModuleType, callback: str) -> None:
     def fail(_first: int, _second: int) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "Report",
     "Slow",
     "clear",
+    "collapse",
     "copy",
     "fill",
     "populate",
@@ -60,6 +61,8 @@ CAUSES = (
     "range",
     "overlap",
     "ready",
+    "fragmented",
+    "no_huge",
 )
 TEXT = 512  # bytes of an error's sentence
 
@@ -85,8 +88,9 @@ class Report:
     """What was done: bytes, and up to which address all of it.
 
     threads: the most that worked at once; touched: page by page, as the kernel is older
-    than 5.14 or forbids MADV_POPULATE_WRITE; text: the library's sentence, which piece
-    was slow and why, or empty.
+    than 5.14 or forbids MADV_POPULATE_WRITE; huge: bytes in huge pages, as far as the
+    kernel tells; small: bytes that have small ones, as memory was compacted in vain;
+    text: the library's sentence, which piece was slow and why, or empty.
     """
 
     nbytes: int
@@ -94,6 +98,8 @@ class Report:
     ns: int
     threads: int
     touched: bool
+    huge: int
+    small: int
     slow: Slow | None
     text: str
 
@@ -207,6 +213,8 @@ class _Call:
             ns=c.ns,
             threads=c.threads,
             touched=bool(c.touched),
+            huge=c.huge,
+            small=c.small,
             slow=slow,
             text=text.value.decode(),
         )
@@ -259,6 +267,7 @@ def populate_ranges(
     ready: Ready | None = None,
     piece: int = 0,
     in_order: bool = False,
+    compact: bool = False,
 ) -> Report:
     """Make several buffers resident and writable, by the same threads.
 
@@ -266,12 +275,14 @@ def populate_ranges(
     as many as help. read: shared files stay clean. progress(done, total) and
     ready(address, nbytes) are called on this thread, ready with each piece of at most
     piece bytes (0: 256 MiB) that is resident, in ascending order if in_order; what
-    they raise stops the rest and is raised. Whole pages are populated; contents do
+    they raise stops the rest and is raised. compact: go on compacting memory for huge
+    pages, even if it is in vain, for as long as it takes. Whole pages are populated; contents do
     not change.
 
     Error: the library's sentence, with the report of what was done.
     """
     flags = (_library.READ if read else 0) | (_library.IN_ORDER if in_order else 0)
+    flags |= _library.COMPACT if compact else 0
     call = _Call(
         threads=threads,
         flags=flags,
@@ -313,6 +324,7 @@ def populate(
     ready: Ready | None = None,
     piece: int = 0,
     in_order: bool = False,
+    compact: bool = False,
 ) -> Report:
     """Make one buffer resident and writable; arguments as of populate_ranges()."""
     return populate_ranges(
@@ -324,7 +336,27 @@ def populate(
         ready=ready,
         piece=piece,
         in_order=in_order,
+        compact=compact,
     )
+
+
+def collapse(buffer: Memory, *, progress: Progress | None = None) -> Report:
+    """Replace resident small pages of a buffer by transparent huge ones, where it can.
+
+    Later, from a thread that has time, for memory that was fragmented when it was
+    populated. The report has how much is huge now. Contents do not change.
+
+    Error: fragmented, if it ended early; no_huge, if the mapping allows none.
+    """
+    call = _Call(threads=0, progress=progress)
+    library = _library.load_library()
+    with locate_buffer(buffer, writable=False) as (address, nbytes):
+        start = (address + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
+        nbytes = max(address + nbytes - start, 0)
+        error = library.bmm_collapse(
+            start, nbytes, ctypes.byref(call.options), ctypes.byref(call.report)
+        )
+    return call.finish(error)
 
 
 def clear(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 SONAME = "libbulkmm.so.0"
 fallback = SONAME  # where the package has no library
-ON_NODE, READ, IN_ORDER = 1, 2, 4
+ON_NODE, READ, IN_ORDER, COMPACT = 1, 2, 4, 8
 
 Progress = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
@@ -63,6 +63,8 @@ class ReportStruct(ctypes.Structure):
         ("slow_cause", ctypes.c_int),
         ("threads", ctypes.c_uint32),
         ("touched", ctypes.c_uint32),
+        ("huge", ctypes.c_size_t),
+        ("small", ctypes.c_size_t),
     )
 
 
@@ -70,6 +72,7 @@ _SIZE, _ADDRESS = ctypes.c_size_t, ctypes.c_void_p
 _WORK = (ctypes.POINTER(Options), ctypes.POINTER(ReportStruct))
 ARGUMENTS = {
     "bmm_populate_ranges": (ctypes.POINTER(RangeStruct), _SIZE, *_WORK),
+    "bmm_collapse": (_ADDRESS, _SIZE, *_WORK),
     "bmm_clear_parallel": (_ADDRESS, _SIZE, *_WORK),
     "bmm_report_text": (ctypes.POINTER(ReportStruct), ctypes.c_char_p, _SIZE),
     "bmm_copy": (_ADDRESS, _ADDRESS, _SIZE),

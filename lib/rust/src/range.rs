@@ -39,16 +39,18 @@ pub enum Cause {
     Range,
     Overlap,
     Ready,
+    Fragmented,
+    NoHuge,
 }
 
 impl Cause {
     /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
-        const ALL: [Cause; 24] = [
+        const ALL: [Cause; 26] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
             Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
-            Preempted, Range, Overlap, Ready,
+            Preempted, Range, Overlap, Ready, Fragmented, NoHuge,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)
@@ -77,6 +79,10 @@ pub struct Report {
     /// Pages were touched one by one: the kernel is older than 5.14, or
     /// forbids or ignores MADV_POPULATE_WRITE.
     pub touched: bool,
+    /// Bytes in huge pages, as far as the kernel tells: bmm_populate(3).
+    pub huge: usize,
+    /// Bytes that have small pages, as memory was compacted in vain.
+    pub small: usize,
     pub slow: Option<Slow>,
 }
 
@@ -218,6 +224,13 @@ impl<'a> Options<'a> {
         self
     }
 
+    /// Goes on compacting memory for huge pages, even if it is in vain.
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        self.flags |= sys::BMM_COMPACT;
+        self
+    }
+
     /// Makes a mapping resident. Safe for any address: contents do not change,
     /// and unmapped memory and that of a device are errors.
     ///
@@ -249,6 +262,17 @@ impl<'a> Options<'a> {
         self.call(|options, report| unsafe {
             sys::bmm_populate_ranges(all.as_ptr(), all.len(), options, report)
         })
+    }
+
+    /// Replaces resident small pages by huge ones. Safe for any address:
+    /// contents do not change.
+    ///
+    /// # Errors
+    ///
+    /// Those of bmm_collapse(3).
+    pub fn collapse(&mut self, addr: *mut u8, len: usize) -> Result<Report, Error> {
+        // SAFETY: as for populate().
+        self.call(|options, report| unsafe { sys::bmm_collapse(addr.cast(), len, options, report) })
     }
 
     /// Zeroes a resident range.
@@ -314,6 +338,8 @@ impl Report {
             took: Duration::from_nanos(said.ns),
             threads: said.threads,
             touched: said.touched != 0,
+            huge: said.huge,
+            small: said.small,
             slow: range(said.slow, said.slow_len).map(|range| Slow {
                 range,
                 took: Duration::from_nanos(said.slow_ns),

@@ -15,6 +15,7 @@
 
 #define LEN	     (96 * MIB)	 /* enough for threads */
 #define POPULATE     23		 /* MADV_POPULATE_WRITE */
+#define COLLAPSE     25		 /* MADV_COLLAPSE */
 #define SCAN	     0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
 #define OPTIONS(...) { .size = sizeof(struct bmm_options), __VA_ARGS__ }
 #define REPORT	     { .size = sizeof(struct bmm_report) }
@@ -59,7 +60,9 @@ extern uintptr_t barred_from;	/* what a protection key bars */
 extern uintptr_t cold_from;	/* where a file has to be read */
 extern unsigned int cold_reads, cold_strays; /* calls for that, and which are
 					      * two at once or out of order */
-extern pid_t locker;			     /* who may lock, if it is not 0 */
+extern unsigned int compaction_made; /* failures each time they are asked for */
+extern int collapse_error;	     /* of MADV_COLLAPSE, or 0 */
+extern pid_t locker;		     /* who may lock, if it is not 0 */
 
 #define WRAPPED(type, name, ...)         \
 	type __real_##name(__VA_ARGS__); \

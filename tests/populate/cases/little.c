@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -136,6 +137,34 @@ CASE(little_stack_on_a_node, HERE)
 	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN + tls);
 	check(!__real_pthread_create(&thread, &least, on_a_node,
 				     anonymous(LEN)));
+	pthread_join(thread, NULL);
+}
+
+static void *give_up_huge(void *arg)
+{
+	struct bmm_options alone = OPTIONS(.threads = 1);
+	struct bmm_report report = all_of(arg, LEN, &alone);
+
+	check(report.small);
+	return NULL;
+}
+
+CASE(little_stack_gives_up_huge, HERE | MAPS)
+{
+	size_t len = 2 * LEN, tls = sizeof(much);
+	char *p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	pthread_attr_t least;
+	pthread_t thread;
+
+	needs_no_sanitizer();
+	if (madvise(p, len, MADV_HUGEPAGE) ||
+	    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		exit(SKIPPED);
+	compaction_made = 1000;
+	nodes_made = true;
+	pthread_attr_init(&least);
+	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN + tls);
+	check(!__real_pthread_create(&thread, &least, give_up_huge, p));
 	pthread_join(thread, NULL);
 }
 

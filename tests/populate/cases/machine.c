@@ -29,6 +29,8 @@ unsigned int strays;
 uintptr_t second_node;
 const char *cpus_listed;
 unsigned int ran[2][2];
+unsigned int compaction_made;
+int collapse_error;
 pid_t locker;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
@@ -72,21 +74,40 @@ static void say_nodes(unsigned long *nodes, uintptr_t addr)
 	*nodes = second_node == SIZE_MAX ? 3 : 1 + (addr >= second_node);
 }
 
+static int made_file(const char *text)
+{
+	int fd = memfd_create("made", MFD_CLOEXEC);
+	size_t len = strlen(text);
+
+	if (pwrite(fd, text, len, 0) != (ssize_t)len)
+		abort();
+	return fd;
+}
+
+static int vmstat_made(void)
+{
+	static unsigned int failures;
+	char text[128];
+
+	failures += compaction_made;
+	snprintf(text, sizeof(text),
+		 "compact_fail %u\nthp_fault_alloc 0\nthp_fault_fallback %u\n",
+		 failures, failures);
+	return made_file(text);
+}
+
 int __wrap_open64(const char *path, int flags, ...)
 {
 	const char *node = strstr(path, "/node/node");
 	const char *list = cpus_listed;
-	size_t len = list ? strlen(list) : 1;
-	int fd;
+	char name[2] = "";
 
+	if (compaction_made && !strcmp(path, "/proc/vmstat"))
+		return vmstat_made();
 	if (!node || (!second_node && !list))
 		return __real_open64(path, flags, 0);
-	if (!list)
-		list = node + strlen("/node/node");
-	fd = memfd_create("cpulist", MFD_CLOEXEC);
-	if (pwrite(fd, list, len, 0) != (ssize_t)len)
-		abort();
-	return fd;
+	name[0] = node[strlen("/node/node")];
+	return made_file(list ? list : name);
 }
 
 static void note_cpu(uintptr_t addr)
@@ -156,6 +177,12 @@ long __wrap_syscall(long nr, ...)
 	if (nr == SYS_madvise && (int)arg[2] == POPULATE && arg[1]) {
 		__atomic_add_fetch(&advised, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&asked, (size_t)arg[1], __ATOMIC_RELAXED);
+	}
+	if (nr == SYS_madvise && (int)arg[2] == COLLAPSE && collapse_error &&
+	    (arg[1] || collapse_error == EINVAL)) {
+		usleep((useconds_t)sleep_us);
+		errno = collapse_error;
+		return -1;
 	}
 	if (nr == SYS_madvise && arg[1] &&
 	    (uintptr_t)(arg[0] + arg[1]) > barred_from) {

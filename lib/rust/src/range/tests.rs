@@ -61,6 +61,20 @@ fn options_reach_the_library() {
 }
 
 #[test]
+fn small_pages_become_huge_ones_or_it_says_why_not() {
+    let memory = Mapping::new(LEN);
+    let report = Options::new().compact().populate(memory.0, LEN).unwrap();
+    assert!(report.huge <= LEN && report.small == 0);
+    match Options::new().collapse(memory.0, LEN) {
+        Ok(report) => assert_eq!(report.huge + report.small, report.done),
+        Err(error) => assert!(matches!(
+            error.cause,
+            Cause::Kernel | Cause::Fragmented | Cause::NoHuge
+        )),
+    }
+}
+
+#[test]
 fn an_error_says_which_page_and_why() {
     let memory = Mapping::new(LEN);
     // SAFETY: a page of this test's own mapping, which it does not write to.

@@ -16,5 +16,6 @@ fn main() {
     print_fields!(bmm_options: size flags threads node progress context ready piece);
     print_fields!(bmm_range: addr len flags node);
     print_fields!(bmm_report: size done reached failed failed_len ns slow slow_len slow_ns
-                  usual_ns error cause slow_cause threads touched);
+                  usual_ns error cause slow_cause threads touched huge
+                  small);
 }

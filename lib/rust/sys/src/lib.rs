@@ -31,6 +31,7 @@ pub const BMM_CLEAR_STREAMING: bmm_op = 4;
 pub const BMM_ON_NODE: u32 = 1;
 pub const BMM_READ: u32 = 2;
 pub const BMM_IN_ORDER: u32 = 4;
+pub const BMM_COMPACT: u32 = 8;
 pub const BMM_RANGES_MAX: u32 = 1024;
 
 #[repr(C)]
@@ -73,6 +74,8 @@ pub struct bmm_report {
     pub slow_cause: c_int,
     pub threads: u32,
     pub touched: u32,
+    pub huge: usize,
+    pub small: usize,
 }
 
 #[rustfmt::skip] // as in C
@@ -106,6 +109,8 @@ extern "C" {
     pub fn bmm_populate_ranges(ranges: *const bmm_range, count: usize,
                                options: *const bmm_options,
                                report: *mut bmm_report) -> c_int;
+    pub fn bmm_collapse(addr: *mut c_void, len: usize, options: *const bmm_options,
+                        report: *mut bmm_report) -> c_int;
     pub fn bmm_report_text(report: *const bmm_report, buf: *mut c_char,
                            size: usize) -> usize;
     pub fn bmm_clear_parallel(dst: *mut c_void, len: usize, options: *const bmm_options,

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* bmm_collapse(): huge pages later, in place of small ones. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bmm_host.h"
+#include "populate.h"
+
+#ifndef MADV_COLLAPSE /* of <sys/mman.h> */
+#define MADV_COLLAPSE 25
+#endif
+#define IN_A_ROW 8U /* documented */
+
+struct collapse {
+	const struct bmm_options *options;
+	struct bmm_report report;
+	size_t len;	       /* of all blocks */
+	unsigned int in_a_row; /* blocks for which there was no memory */
+	bool allowed;	       /* a block was not refused */
+	uint64_t told_ns;
+};
+
+/* Returns 0, or an error that ends it. */
+static int collapse_block(struct collapse *all, uintptr_t at, size_t huge)
+{
+	int error = 0;
+
+	if (syscall(SYS_madvise, at, huge, MADV_COLLAPSE))
+		error = errno;
+	if (error == ENOMEM && is_hole(at)) {
+		all->report.failed = (void *)at;
+		all->report.failed_len = huge;
+		all->report.cause = BMM_CAUSE_HOLE;
+		return -ENOMEM;
+	}
+	all->report.done += huge;
+	all->report.huge += error ? 0 : huge;
+	all->report.small += error ? huge : 0;
+	all->allowed |= error != EINVAL;
+	all->in_a_row = error == ENOMEM ? all->in_a_row + 1 : 0;
+	if (all->in_a_row < IN_A_ROW)
+		return 0;
+	all->report.cause = BMM_CAUSE_FRAGMENTED;
+	return -EAGAIN;
+}
+
+static int report_collapse(struct collapse *all, bool last)
+{
+	const struct bmm_options *options = all->options;
+	uint64_t now = bmm_host_clock();
+
+	if (!options->progress || (!last && now - all->told_ns < TELL_NS))
+		return 0;
+	all->told_ns = now;
+	if (!options->progress(options->context, all->report.done, all->len) ||
+	    last)
+		return 0;
+	all->report.cause = BMM_CAUSE_CANCELLED;
+	return -ECANCELED;
+}
+
+static int collapse_blocks(struct collapse *all, uintptr_t at, size_t huge)
+{
+	uintptr_t end = at + all->len;
+	int error = 0;
+
+	for (; at < end && !error; at += huge) {
+		error = collapse_block(all, at, huge);
+		if (!error)
+			error = report_collapse(all, false);
+		if (error && all->report.failed_len)
+			break;
+		all->report.reached = (void *)(at + huge);
+	}
+	if (!error && all->len && !all->allowed) {
+		all->report.failed = (void *)(end - all->len);
+		all->report.failed_len = all->len;
+		all->report.cause = BMM_CAUSE_NO_HUGE;
+		error = -EINVAL;
+	}
+	return error;
+}
+
+/* What is wrong with the arguments; 0: nothing. */
+static int check_collapse(struct collapse *all, uintptr_t start, size_t len)
+{
+	const struct bmm_options *options = all->options;
+
+	all->report.cause = BMM_CAUSE_ARGUMENT;
+	if (options->flags || options->threads > 1 || options->ready ||
+	    options->piece)
+		return -EINVAL;
+	all->report.cause = BMM_CAUSE_RANGE;
+	if (start & ((size_t)sysconf(_SC_PAGESIZE) - 1) || start + len < start)
+		return -EINVAL;
+	all->report.cause = BMM_CAUSE_KERNEL;
+	if (syscall(SYS_madvise, start, 0UL, MADV_COLLAPSE))
+		return -EOPNOTSUPP;
+	all->report.cause = BMM_CAUSE_NONE;
+	return 0;
+}
+
+/**
+ * bmm_collapse() - replace resident small pages by transparent huge ones
+ * @addr:    first byte, at the start of a page
+ * @len:     bytes; only whole huge pages of it are looked at
+ * @options: or NULL; only progress and context
+ * @report:  how far it got; or NULL. Its @huge bytes have huge pages now, its
+ *           @small bytes have not
+ *
+ * For memory that bmm_populate() gave small pages because memory was
+ * fragmented: later, from a thread that has time. The content does not change;
+ * who accesses it meanwhile waits for a copy of one huge page at most. What has
+ * huge pages costs next to nothing, so a later call may begin at the start
+ * again. It works on the calling thread, and ends early where the kernel had no
+ * memory for eight huge pages in a row: each such failure takes milliseconds.
+ *
+ * Return: 0, or a negative error number of errno.h. EAGAIN: it ended early;
+ * what is before the report's @reached has been looked at. EINVAL: an argument
+ * is wrong, or the mapping has no huge pages to be had (MADV_NOHUGEPAGE,
+ * hugetlbfs, nothing is resident). ENOMEM: nothing is mapped at the report's
+ * @failed. ECANCELED: @progress cancelled. EOPNOTSUPP: Linux before 6.1, or one
+ * without transparent huge pages.
+ */
+int bmm_collapse(void *addr, size_t len, const struct bmm_options *options,
+		 struct bmm_report *report)
+{
+	uintptr_t start = (uintptr_t)addr, first;
+	size_t huge = huge_page();
+	struct bmm_options copy;
+	struct collapse all = { .options = &copy };
+	uint64_t begin = bmm_host_clock();
+
+	if (!report_is_valid(report))
+		return -EINVAL;
+	all.report.reached = addr;
+	all.report.error = options_copy(&copy, options);
+	if (all.report.error)
+		all.report.cause = BMM_CAUSE_ARGUMENT;
+	else
+		all.report.error = check_collapse(&all, start, len);
+	if (!all.report.error) {
+		first = (start + huge - 1) & -huge;
+		if (first >= start && first - start <= len)
+			all.len = (len - (first - start)) & -huge;
+		all.told_ns = begin;
+		all.report.threads = 1;
+		all.report.error = collapse_blocks(&all, first, huge);
+		report_collapse(&all, true);
+	}
+	all.report.ns = bmm_host_clock() - begin;
+	report_copy(report, &all.report);
+	return all.report.error;
+}
