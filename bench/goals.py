@@ -22,7 +22,7 @@ from bench.judge import by_scenario
 from bench.subjects import Arms
 from bulkmm.results import stats
 from bulkmm.results.model import Document, Ratio, Result
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.table import Table
 from bulkmm.shell.size import GIB, KIB, MIB, PAGE, TIB
 
 PARITY = 0.98
@@ -247,7 +247,7 @@ def _ratios(goal: Goal, scenarios: dict[str, Arms]) -> Iterator[Ratio]:
             near = next((r for r in arms.values() if r.matches(limit)), None)
             if bases and not (near and near.median >= NEAR * arm.median):
                 base = min(bases, key=attrgetter("median")).variant
-                ((ratio, _),) = stats.compared(arms, [(base, arm.variant)])
+                ((ratio, _),) = stats.compare_arms(arms, [(base, arm.variant)])
                 yield _by_thread(ratio, arm.threads) if goal.per_thread else ratio
 
 
@@ -265,13 +265,13 @@ def _is_base(goal: Goal, result: Result, arm: Result) -> bool:
     return same and result.way in goal.bases.split()
 
 
-def sheet(document: Document) -> Sheet:
+def sheet(document: Document) -> Table:
     """Return each goal, its outcome, and its worst scenario."""
     rows = [
         (one.goal.title, f"{one.goal.least:.3f}", one.verdict, _describe(one.ratios[0]))
         for one in outcomes(document)
     ]
-    return Sheet(HEADINGS, rows)
+    return Table(HEADINGS, rows)
 
 
 def missed(document: Document, *, selections: bool = False) -> list[str]:
@@ -313,6 +313,8 @@ def disagreements(document: Document) -> list[str]:
 
 
 def _describe(ratio: Ratio) -> str:
-    from bulkmm.results import table
+    from bulkmm.results import result_tables
 
-    return f"{ratio.scenario}, {ratio.base} {table.span(ratio, digits=3)}"
+    return (
+        f"{ratio.scenario}, {ratio.base} {result_tables.format_gain(ratio, digits=3)}"
+    )

@@ -63,7 +63,7 @@ def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]"
     ratios = []
     for arms in by_scenario(results).values():
         pairs = dict.fromkeys(subject.pairs(arms))
-        ratios += stats.compared(arms, pairs, _control(arms))
+        ratios += stats.compare_arms(arms, pairs, _control(arms))
     return ratios
 
 

@@ -31,17 +31,17 @@ def measure_requests(
     requests: Iterable[tuple[Request, Start | None]], observer: Observer | None
 ) -> Document:
     """Return what came of requests, with what starts a process (None: the bench)."""
-    before = host.state()
+    before = host.read_load()
     result = document(
         [(processes(request, observer, start), request) for request, start in requests]
     )
-    result.run |= host.disturbed(before)
+    result.run |= host.compare_load(before)
     return result
 
 
 def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Document:
     """Return what all processes said, by subject; all ratios are judged together."""
-    combined = Document(machine={**host.describe(), "accelerator": "native"})
+    combined = Document(machine={**host.describe_host(), "accelerator": "native"})
     effects: list[stats.Effect] = []
     picks: dict[str, dict[str, str]] = {}
     runs: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Docum
                 picks.setdefault(scenario, {}).update(backends)
         run = {"scenario": subject.name, "processes": request.processes}
         runs.append({**run, **_start(logs)})
-    combined.ratios = stats.proven(effects)
+    combined.ratios = stats.judge_ratios(effects)
     combined.run = {**_joined(runs), "picks": picks}
     return combined
 

@@ -26,7 +26,7 @@ from bench.subjects import Amount, Arms, Request, Subject
 from bulkmm.control.pools import Pool
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow
-from bulkmm.results.model import AGAIN, LIMIT, OURS, Document
+from bulkmm.results.model import AGAIN, BULKMM, LIMIT, Document
 from bulkmm.shell import ending
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import GIB, MIB, PAGE, name_size
@@ -57,7 +57,7 @@ class Ways(Subject):
         """Return bases and variants: one thread's madvise, then each peer of ours."""
         yield from ((BASE, name) for name in results if name != BASE)
         for name, result in results.items():
-            if result.arm != OURS:
+            if result.arm != BULKMM:
                 continue
             for peer in (BASE, "qemu", LIMIT):
                 peers = {"way": peer, "threads": result.threads}

@@ -8,9 +8,9 @@ from bench import amount, measure, subjects
 from bench import goals as reached
 from bench import populate as residency
 from bench.subjects import Request
-from bulkmm.results import finish, table
+from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
-from bulkmm.results.sheet import print_lines
+from bulkmm.results.table import print_lines
 from bulkmm.shell import size
 from bulkmm.shell.errors import Exit
 from bulkmm.shell.progress import Progress
@@ -24,11 +24,13 @@ def bench(args: argparse.Namespace) -> int:
         document = measure.run_bench(plan, observer)
 
     def show() -> None:
-        table.print_documents([document], show=table.Show(all_rows=args.all_rows))
+        result_tables.print_documents(
+            [document], show=result_tables.Show(all_rows=args.all_rows)
+        )
         for line in reached.missed(document, selections=True):
             print(line)
 
-    return finish.finish(args, document, show)
+    return finish.finish_run(args, document, show)
 
 
 def requests(args: argparse.Namespace) -> list[Request]:
@@ -60,11 +62,11 @@ def populate(args: argparse.Namespace) -> int:
         document = residency.run(job, observer)
 
     def show() -> None:
-        table.print_documents([document], show=table.Show(full=True))
+        result_tables.print_documents([document], show=result_tables.Show(full=True))
         for why in document.run.get("skipped", {}).values():
             print(f"left out: {why}")
 
-    return finish.finish(args, document, show)
+    return finish.finish_run(args, document, show)
 
 
 def goals(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bulkmm.results import host, row_names
-from bulkmm.results.model import LIMIT, OURS, Result
+from bulkmm.results.model import BULKMM, LIMIT, Result
 from bulkmm.shell.size import GIB, KIB, MIB
 
 Arms = dict[str, Result]  # of one scenario, by variant
@@ -42,7 +42,7 @@ class Subject:
 
     def rank(self, result: Result) -> tuple[float, list[int | str]]:
         """Sort into reading order: bases, other peers, own variants, the limit."""
-        order = (*self.bases, *self.own_variants, OURS, LIMIT)
+        order = (*self.bases, *self.own_variants, BULKMM, LIMIT)
         names = f"{result.arm}-{result.call}", result.arm
         like = next((name for name in names if name in order), None)
         place = len(self.bases) - 0.5 if like is None else order.index(like)

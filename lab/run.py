@@ -378,4 +378,4 @@ def _machine(outcome: vm.Outcome, accelerator: str, qemu: str) -> dict[str, Any]
         "accelerator": accelerator.upper(),
         "qemu": qemu,
     }
-    return {**host.describe(), "accelerator": accelerator.upper(), "guest": guest}
+    return {**host.describe_host(), "accelerator": accelerator.upper(), "guest": guest}

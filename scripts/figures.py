@@ -14,10 +14,10 @@ from pathlib import Path
 from bench import goals
 from bench.kernel import history
 from bulkmm.control import requirements
-from bulkmm.results import conditions, size_grid, submit, table
+from bulkmm.results import conditions, result_tables, size_grid, submit
 from bulkmm.results import host as machine
-from bulkmm.results.model import OURS, Document
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.model import BULKMM, Document
+from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 from lab.commands.page import GENERATED
@@ -38,13 +38,18 @@ KERNELS = "kernel-*"
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
 CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file
 # for each kind of result, its tables; "bulkmm show" has more
-SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Sheet]]]] = {
+SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Table]]]] = {
     "Each kernel's own code and the module's": (
         KERNELS,
-        lambda documents: [table.kernels(documents, ways=table.OURS)],
+        lambda documents: [
+            result_tables.make_kernel_table(documents, ways=result_tables.MODULE_ARMS)
+        ],
     ),
     "Kernel after kernel": ("history", lambda documents: [history.sheet(*documents)]),
-    "Populate": ("populate", lambda documents: table.tables(documents)[:1]),
+    "Populate": (
+        "populate",
+        lambda documents: result_tables.make_tables(documents)[:1],
+    ),
     "The core": ("bench", lambda documents: size_grid.make_size_grids(*documents)),
 }
 
@@ -64,7 +69,7 @@ def select_results(cpu_results: CpuResults, pattern: str) -> list[Document]:
 
 def take(file: Path, place: Path = RESULTS) -> Path:
     """Put a result into the folder of its CPU; return where it is."""
-    document = submit.anonymous(Document.read(file))
+    document = submit.anonymise_document(Document.read(file))
     if (few := document.run.get("processes", 0)) < submit.LEAST:
         raise BulkmmError(f"{file}: n = {few}, {submit.LEAST} needed for an interval")
     name = machine.cpu_name(document.machine["cpu"])
@@ -127,7 +132,7 @@ def describe_code(document: Document) -> str:
     revision, changed, _ = str(document.machine.get("revision")).partition("+")
     texts = [f"revision {revision}{' with changes' if changed else ''}"]
     texts += [document.machine["date"]] if "date" in document.machine else []
-    backends = {r.backend for r in document.results if r.arm == OURS and r.backend}
+    backends = {r.backend for r in document.results if r.arm == BULKMM and r.backend}
     if obsolete := sorted(backends - list_backends()):
         texts.append(f"with backends that core/ no longer has: {', '.join(obsolete)}")
     return f"Code: {', '.join(texts)}."
@@ -149,7 +154,7 @@ def missed(cpu_results: CpuResults) -> Iterator[str]:
             rows += [(name, *row) for row in goal_rows if row[2].startswith("not")]
             met = sum(row[2].startswith("met") for row in goal_rows)
             summary.append(f"{name} {met} of {len(goal_rows)}")
-    yield from Sheet(("result", *goals.HEADINGS), rows).markdown()
+    yield from Table(("result", *goals.HEADINGS), rows).markdown()
     yield from wrapped(f"Met: {', '.join(summary)}.")
 
 
@@ -190,7 +195,7 @@ def readme(text: str, cpus: dict[str, CpuResults]) -> str:
 
 def headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from table.headlines(kernels).markdown()
+    yield from result_tables.make_headlines(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
         f"{conditions.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "

@@ -24,7 +24,7 @@ class Cpu:
 
 def read_cpu() -> Cpu:
     """Return this CPU, from /proc/cpuinfo and sysfs."""
-    info = host.cpuinfo()
+    info = host.read_cpuinfo()
     flags = frozenset(info["flags"].split()) - MASKED_FLAGS
     safe_ret = "Safe RET" in (host.read(SRSO) or "")
     return Cpu(int(info["cpu family"]), flags, safe_ret)

@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.kernel import measure, process, vmlinux
 from bench.kernel.archive import Archive, Offer
 from bulkmm.control import requirements
-from bulkmm.results import conditions, stats, table
+from bulkmm.results import conditions, result_tables, stats
 from bulkmm.results.model import Document
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.table import Table
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -96,7 +96,7 @@ def _check_kernels(
             rows.append(row or look_at(archive, offer, to, progress))
             if args.output:  # keeps partial results if interrupted
                 page.write(args.output, markdown(rows, len(offers)))
-    Sheet(HEADINGS, [row.cells() for row in rows]).print()
+    Table(HEADINGS, [row.cells() for row in rows]).print()
     print(summary(rows, len(offers)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
@@ -214,14 +214,14 @@ def _format_cell(name: str, document: Document) -> str:
         if one.base == BASE and one.variant in measure.PICKED[name]
     ]
     low, high = min(ratios), max(ratios)
-    return f"= {low:.2f}{conditions.DASH}{high:.2f}{table.TIMES}"
+    return f"= {low:.2f}{conditions.DASH}{high:.2f}{result_tables.TIMES}"
 
 
 def markdown(rows: Iterable[Row], offered: int) -> list[str]:
     """Return the generated part of the page; the run may still be incomplete."""
     rows = sorted(rows, key=lambda row: age(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
-    lines = Sheet(HEADINGS, [row.cells() for row in rows]).markdown()
+    lines = Table(HEADINGS, [row.cells() for row in rows]).markdown()
     intro = [f"CPU: {cpus}.", summary(rows, offered)]
     return [*intro, "", *lines, *_updates(rows), ""]
 

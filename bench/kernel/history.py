@@ -21,9 +21,9 @@ from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import requirements
 from bulkmm.control.format import format_duration
-from bulkmm.results import conditions, finish, row_names, table
+from bulkmm.results import conditions, finish, result_tables, row_names
 from bulkmm.results.model import AGAIN, Document, Result
-from bulkmm.results.sheet import Sheet, print_lines
+from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.progress import Progress
 
 
@@ -86,7 +86,7 @@ def history(args: argparse.Namespace) -> int:
         print(*report.markdown(), sep="\n") if args.markdown else report.print()
         print_lines(notes(document))
 
-    return finish.finish(args, document, show)
+    return finish.finish_run(args, document, show)
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def measure_kernels(
     return result
 
 
-def sheet(document: Document) -> Sheet:
+def sheet(document: Document) -> Table:
     """Return a row per kernel, oldest first, with its ratio to the oldest."""
     scenarios = judge.by_scenario(document.results)
     ratios = {(one.scenario, one.variant): one for one in document.ratios}
@@ -169,20 +169,22 @@ def sheet(document: Document) -> Sheet:
             f"{name}",
             *(
                 one.formatter(scenarios[one.scenario][name])
-                + (f", {table.factor(ratio)}" if ratio else "")
+                + (f", {result_tables.format_ratio(ratio)}" if ratio else "")
                 for one in columns
                 for ratio in [ratios.get((one.scenario, name))]
             ),
         ]
         for name in names
     ]
-    return Sheet(("kernel", *(one.heading for one in columns)), rows)
+    return Table(("kernel", *(one.heading for one in columns)), rows)
 
 
 def notes(document: Document) -> list[str]:
     """Return the lines below the table."""
     first = document.results[0].variant
-    summary = f"Each kernel's own code; {table.TIMES}: how often as fast as {first}."
+    summary = (
+        f"Each kernel's own code; {result_tables.TIMES}: how often as fast as {first}."
+    )
     machine = (
         f"native: {conditions.cpu_name(document)}; n = {document.run['processes']}"
     )
@@ -192,5 +194,5 @@ def notes(document: Document) -> list[str]:
         f"{machine} processes.",
         *quiet,
         conditions.describe_checks(document),
-        table.LEGEND,
+        result_tables.LEGEND,
     ]

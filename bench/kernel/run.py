@@ -25,7 +25,7 @@ def kernel(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     need_packages()
     from bench.kernel import find, measure
-    from bulkmm.results import table
+    from bulkmm.results import result_tables
 
     finish.need_place(args)
     for name in UNFUZZED if args.fuzz is not None else ():
@@ -60,9 +60,9 @@ def kernel(args: argparse.Namespace) -> int:
         names = SUBJECTS if args.subject == "all" else (args.subject,)
         with progress.following("bench kernel: starting", "bench kernel") as observer:
             document = measure.run(job, names, progress, observer)
-    wanted = table.Show(all_rows=args.all_rows)
-    return finish.finish(
-        args, document, lambda: table.print_documents([document], show=wanted)
+    wanted = result_tables.Show(all_rows=args.all_rows)
+    return finish.finish_run(
+        args, document, lambda: result_tables.print_documents([document], show=wanted)
     )
 
 

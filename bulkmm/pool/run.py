@@ -81,7 +81,7 @@ def show_pools(args: argparse.Namespace) -> int:
 
 
 def _pool_table(pools: list[PoolRecord]) -> None:
-    from bulkmm.results.sheet import Sheet
+    from bulkmm.results.table import Table
 
     numbers = ("pages", "free", "reserved", "surplus", "overcommit", "zeroed ≤")
     rows: list[tuple[str, ...]] = []
@@ -95,7 +95,7 @@ def _pool_table(pools: list[PoolRecord]) -> None:
             counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
             node, pages, free, surplus, zero = map(str, counts)
             rows.append(("", node, pages, free, "", surplus, "", zero))
-    Sheet(("page", "node", *numbers), rows, numbers).print()
+    Table(("page", "node", *numbers), rows, numbers).print()
 
 
 def grow_pool(args: argparse.Namespace) -> int:

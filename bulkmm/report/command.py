@@ -53,19 +53,19 @@ report: bulkmm.report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
-    from bulkmm.results import model, table
+    from bulkmm.results import model, result_tables
 
     if args.schema:
-        print(model.schema())
+        print(model.format_schema())
         return Exit.OK
     if not args.results:
         raise UsageError("name a RESULT.json, or ask for --schema")
     documents = [model.Document.read(path) for path in args.results]
-    wanted = table.Show(full=args.full, all_rows=args.all_rows)
+    wanted = result_tables.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown:
-        print(table.markdown(*documents, show=wanted), end="")
+        print(result_tables.format_markdown(*documents, show=wanted), end="")
     else:
-        table.print_documents(documents, show=wanted)
+        result_tables.print_documents(documents, show=wanted)
     return Exit.OK
 
 

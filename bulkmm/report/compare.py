@@ -25,9 +25,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bulkmm.control.format import format_size
-from bulkmm.results import conditions, stats, table
+from bulkmm.results import conditions, result_tables, stats
 from bulkmm.results.model import ALPHA, NS, Document, Key, Ratio, Result
-from bulkmm.results.sheet import Sheet, print_lines
+from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.errors import Exit, UsageError
 
 SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
@@ -127,7 +127,7 @@ def refuse_emulation(files: dict[str, Document]) -> None:
         reason = f"{emulated[0]} is emulated (TCG), {native[0]} is not"
         raise UsageError(f"{reason}: emulated time does not compare with real time")
     for name in emulated:
-        if not files[name].counted:
+        if not files[name].counts_work:
             reason = "emulated times do not compare, and no work was counted"
             raise UsageError(f"{name}: {reason}")
         if files[name].has_stores is not files[emulated[0]].has_stores:
@@ -147,7 +147,7 @@ def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
 
 def by_file(arms: list[Result]) -> Result:
     """Return an arm with one sample per file: its median."""
-    return stats.resample(arms[0], [arm.median for arm in arms])
+    return stats.replace_samples(arms[0], [arm.median for arm in arms])
 
 
 def smallest_p(n: int, m: int) -> float:
@@ -175,7 +175,7 @@ def judge(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell
 
 
 def _cell(before: Result, after: Result, threshold: float, p: float) -> Cell:
-    ratio = stats.ratio(before, after)
+    ratio = stats.compute_ratio(before, after)
     low, high = ratio.ci95
     verdict = UNPROVEN
     if p <= ALPHA and high < 1 / (1 + threshold):
@@ -192,7 +192,7 @@ class Comparison:
     def __init__(self, before: Side, after: Side, threshold: float) -> None:
         self.sides, self.threshold = (before, after), threshold
         refuse_emulation({**before.files, **after.files})
-        self.counted = next(iter(before.files.values())).counted
+        self.counts_work = next(iter(before.files.values())).counts_work
         old, new = before.arms, after.arms
         common = [key for key in old if key in new]
         names = f"{before.label} and {after.label}"
@@ -256,18 +256,20 @@ class Comparison:
             yield f"   {conditions.list_footnotes(next(iter(side.files.values())))[0]}"
         yield from (f"warning: {line}" for line in self.warnings())
 
-    def sheet(self) -> Sheet:
+    def sheet(self) -> Table:
         """Return the table."""
-        medians = ("A instructions", "B instructions") if self.counted else ("A", "B")
-        gain = "fewer" if self.counted else "faster"
+        work = self.counts_work
+        medians = ("A instructions", "B instructions") if work else ("A", "B")
+        gain = "fewer" if work else "faster"
         rows = [_row(cell) for cell in self.cells]
-        return Sheet(("scenario", "variant", *medians, gain, ""), rows, medians)
+        return Table(("scenario", "variant", *medians, gain, ""), rows, medians)
 
     def notes(self) -> Iterator[str]:
         """Return the lines below the table."""
-        yield f"A is the base. {table.FEWER if self.counted else table.FASTER}"
+        meaning = result_tables.FEWER if self.counts_work else result_tables.FASTER
+        yield f"A is the base. {meaning}"
         yield PROOF.format(self.threshold * 100)
-        yield from ("~ neither is proven", table.BRACKETS)
+        yield from ("~ neither is proven", result_tables.BRACKETS)
         n, m = (len(side.files) for side in self.sides)
         if smallest_p(n, m) > ALPHA:
             need = next(k for k in count(1) if smallest_p(k, k) <= ALPHA)
@@ -278,7 +280,7 @@ class Comparison:
                 yield f"only in {side.letter}: {_grouped(keys)}"
         for key, why in self.unlike.items():
             yield f"not compared: {', '.join(key)}: {why}"
-        if self.counted:
+        if self.counts_work:
             yield conditions.describe_emulation(
                 next(iter(self.sides[0].files.values()))
             )
@@ -314,9 +316,9 @@ def _row(cell: Cell) -> tuple[str, ...]:
     return (
         cell.before.scenario,
         cell.before.variant,
-        table.value(cell.before.median, cell.before.unit),
-        table.value(cell.after.median, cell.after.unit),
-        table.factor(cell.ratio),
+        result_tables.format_value(cell.before.median, cell.before.unit),
+        result_tables.format_value(cell.after.median, cell.after.unit),
+        result_tables.format_ratio(cell.ratio),
         "" if cell.verdict == UNPROVEN else cell.verdict,
     )
 

@@ -4,7 +4,7 @@
 import shlex
 from statistics import median
 
-from bulkmm.results import conditions, size_grid, table
+from bulkmm.results import conditions, result_tables, size_grid
 from bulkmm.results.model import NS, Document, Ratio
 
 BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
@@ -84,8 +84,8 @@ def _range(ratios: list[Ratio]) -> str:
 
     def write(value: float) -> str:
         if ratios[0].unit == NS:
-            return f"{value:.2f}{table.TIMES}"
-        return f"{table.removed(value):.0f} %"
+            return f"{value:.2f}{result_tables.TIMES}"
+        return f"{result_tables.compute_saving(value):.0f} %"
 
     values = sorted(r.ratio for r in ratios)
     if len(values) > 1:

@@ -14,7 +14,7 @@ from bulkmm.control.format import format_size
 from bulkmm.report import conclusion
 from bulkmm.results import size_grid
 from bulkmm.results.model import NS, Document, Ratio, Result
-from bulkmm.results.table import TIMES
+from bulkmm.results.result_tables import TIMES
 
 HOW_TO_READ = (
     "GB/s: bytes written, in the time of writing and of the use that follows. "

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm.report import conclusion, figure
-from bulkmm.results import conditions, published_figures, size_grid, table
+from bulkmm.results import conditions, published_figures, result_tables, size_grid
 from bulkmm.results.model import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.table import Table
 from bulkmm.worth import report as worth
 from bulkmm.worth.report import Worth
 
@@ -53,7 +53,7 @@ def html(
     return environment.get_template("page.html").render(
         title=title,
         sources=[_source(document, name) for name, document in named_documents],
-        headlines=Sheet(HEADINGS[:wide], [row[:wide] for row in heads]),
+        headlines=Table(HEADINGS[:wide], [row[:wide] for row in heads]),
         counted=[*worth_results],
         worth=worth,
         gain=GAIN,
@@ -78,18 +78,18 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "name": name,
         "where": where,
         "conclusion": conclusion.conclude(document),
-        "notes": table.lines([document]),
+        "notes": result_tables.list_notes([document]),
         "facts": {**conditions.list_facts(document), **versions},
         "commands": conclusion.commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
         "figure": figure.draw_figure(document, name),
-        "tables": table.tables([document]),
+        "tables": result_tables.make_tables([document]),
         "samples": _samples(document),
     }
 
 
-def _samples(document: Document) -> Sheet:
+def _samples(document: Document) -> Table:
     """Return every sample in the order taken."""
     rows: list[list[str]] = []
     for scenario in document.scenarios:
@@ -98,7 +98,7 @@ def _samples(document: Document) -> Sheet:
             if result.scenario == scenario:
                 samples = ", ".join(f"{value:.10g}" for value in result.samples)
                 rows.append([result.variant, result.unit, samples])
-    return Sheet(("variant", "unit", "samples"), rows)
+    return Table(("variant", "unit", "samples"), rows)
 
 
 def headlines(whole: Document, name: str) -> Iterator[list[str]]:
@@ -108,17 +108,19 @@ def headlines(whole: Document, name: str) -> Iterator[list[str]]:
     in_grids = size_grid.scenarios_of(document)
     for ratio in conclusion.select_ratios(document):
         two = [arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
-        lead = any(two[0].matches(line.fields) for line in table.HEADLINES)
+        lead = any(two[0].matches(line.fields) for line in result_tables.HEADLINES)
         if two[0].operation in in_grids and not lead:
             continue
-        before, after = (f"{r.variant}: {table.value(r.median, r.unit)}" for r in two)
+        before, after = (
+            f"{r.variant}: {result_tables.format_value(r.median, r.unit)}" for r in two
+        )
         yield [
             ratio.scenario,
             name,
             conditions.get_accelerator(document),
             before,
             after,
-            table.factor(ratio),
+            result_tables.format_ratio(ratio),
             "; ".join(_published(document, ratio.scenario)),
         ]
 

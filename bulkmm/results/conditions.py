@@ -70,7 +70,7 @@ def list_footnotes(document: Document) -> list[str]:
 
 def describe_emulation(document: Document) -> str:
     """Return what an emulated guest's figures mean."""
-    if not document.counted:
+    if not document.counts_work:
         return EMULATED
     return WORK_NOTE_ONCE if document.has_stores else WORK_NOTE
 
@@ -138,8 +138,8 @@ def list_facts(document: Document) -> dict[str, str]:
         "memory nodes": machine.get("numa_nodes"),
         "hypervisor": cpu.get("hypervisor"),
         "frequency governor": cpu.get("governor"),
-        **_entries("cache", cpu.get("caches")),
-        **_entries("mitigation", cpu.get("mitigations")),
+        **_list_entries("cache", cpu.get("caches")),
+        **_list_entries("mitigation", cpu.get("mitigations")),
         # rounded: kernels reserve slightly different amounts
         "memory": f"{memory / GIB:.0f} GiB" if memory else "",
         "kernel": machine.get("kernel"),
@@ -149,12 +149,12 @@ def list_facts(document: Document) -> dict[str, str]:
         # in whole percent, so that a page does not matter
         "share of huge pages": f"{100 * huge / whole:.0f} %" if whole else "",
         # what was requested or chosen, such as a backend
-        **_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
+        **_list_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
     }
     return {what: str(fact) for what, fact in facts.items() if fact not in (None, "")}
 
 
-def _entries(prefix: str, fields: object) -> dict[str, Any]:
+def _list_entries(prefix: str, fields: object) -> dict[str, Any]:
     """Return the entries of an object with prefixed names."""
     items = fields.items() if isinstance(fields, dict) else ()
     return {f"{prefix} {name}": value for name, value in items}

@@ -19,7 +19,7 @@ def need_place(args: argparse.Namespace) -> None:
         files.need_place(file, LABEL)
 
 
-def finish(
+def finish_run(
     args: argparse.Namespace, document: Document, show: Callable[[], None]
 ) -> int:
     """Print the result as JSON or by ``show``, write it, return the verdict.
@@ -36,17 +36,17 @@ def finish(
     finally:
         for warning in conditions.list_warnings(document):
             sys.stderr.write(f"bulkmm: warning: {warning}\n")
-        code = verdict(document)
+        code = report_verdict(document)
         if args.output:
             files.write_file(args.output, document.to_json(), LABEL)
         if file := getattr(args, "submit_file", None):
             from bulkmm.results import submit
 
-            files.write_file(file, submit.anonymous(document).to_json(), LABEL)
+            files.write_file(file, submit.anonymise_document(document).to_json(), LABEL)
     return code
 
 
-def verdict(document: Document) -> int:
+def report_verdict(document: Document) -> int:
     """Return the exit code, naming on stderr the checks that failed."""
     for check in document.failed:
         sys.stderr.write(f"bulkmm: check failed: {check.name}: {check.detail}\n")

@@ -18,18 +18,18 @@ ROOT = SystemFiles(Path("/"))
 read = ROOT.read  # reads a system file; None if it cannot be read
 
 
-def cpuinfo() -> dict[str, str]:
+def read_cpuinfo() -> dict[str, str]:
     """Return the fields of the first CPU."""
     first = (read("/proc/cpuinfo") or "").split("\n\n", maxsplit=1)[0]
     pairs = (line.split(":", 1) for line in first.splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, value in pairs}
 
 
-def _number(text: str | None) -> int | None:
+def _parse(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def _caches() -> dict[str, str]:
+def _read_caches() -> dict[str, str]:
     """Return the size of each cache of CPU 0, such as ``{"L2": "512K"}``."""
     caches = {}
     for index in sorted(Path(CPU, "cpu0/cache").glob("index*")):
@@ -43,7 +43,7 @@ def _caches() -> dict[str, str]:
 
 def last_level_cache() -> int:
     """Return the bytes of the largest cache of CPU 0, 0 if unknown."""
-    sizes = [_number(text.removesuffix("K")) or 0 for text in _caches().values()]
+    sizes = [_parse(text.removesuffix("K")) or 0 for text in _read_caches().values()]
     return max(sizes, default=0) << 10
 
 
@@ -54,7 +54,7 @@ def memory_kib(field: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _hypervisor(flags: str) -> str | None:
+def _name_hypervisor(flags: str) -> str | None:
     """Return the hypervisor's name, "unknown" if not given; None without one."""
     if "hypervisor" not in flags.split():
         return None
@@ -64,7 +64,7 @@ def _hypervisor(flags: str) -> str | None:
     return "unknown"
 
 
-def _revision() -> str | None:
+def _read_revision() -> str | None:
     """Return the commit of this checkout, with "+" if modified."""
     command = ["git", "-C", str(Path(__file__).parent), "describe"]
     command += ["--always", "--dirty=+", "--exclude=*"]
@@ -77,7 +77,7 @@ def _revision() -> str | None:
     return result.stdout.strip() or None
 
 
-def _version(package: str) -> str | None:
+def _find_version(package: str) -> str | None:
     from importlib import metadata
 
     try:
@@ -86,7 +86,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def state() -> dict[str, float]:
+def read_load() -> dict[str, float]:
     """Return measures of disturbance: load, and CPU time so far, in ticks."""
     first = (read("/proc/stat") or "cpu").partition("\n")[0]
     ticks = [int(text) for text in first.split()[1:9]]  # guest time is in user time
@@ -94,9 +94,9 @@ def state() -> dict[str, float]:
     return {"load": os.getloadavg()[0], "ticks": sum(ticks), "stolen": stolen}
 
 
-def disturbed(before: dict[str, float]) -> dict[str, Any]:
+def compare_load(before: dict[str, float]) -> dict[str, Any]:
     """Return load before and after, and the share of CPU time stolen since."""
-    after = state()
+    after = read_load()
     ticks = after["ticks"] - before["ticks"]
     stolen = (after["stolen"] - before["stolen"]) / ticks if ticks else 0
     return {
@@ -105,22 +105,22 @@ def disturbed(before: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def _cpu() -> dict[str, Any]:
-    info = cpuinfo()
+def _describe_cpu() -> dict[str, Any]:
+    info = read_cpuinfo()
     frequency = f"{CPU}/cpu0/cpufreq"
     return {
         "model": info.get("model name") or platform.machine(),
         "vendor": info.get("vendor_id") or info.get("CPU implementer"),
-        "family": _number(info.get("cpu family")),
-        "model_number": _number(info.get("model")),
-        "stepping": _number(info.get("stepping")),
+        "family": _parse(info.get("cpu family")),
+        "model_number": _parse(info.get("model")),
+        "stepping": _parse(info.get("stepping")),
         "part": info.get("CPU part"),  # arm64's equivalent of these
         "cores": os.cpu_count(),
         "affinity": sorted(os.sched_getaffinity(0)),
-        "caches": _caches(),
-        "hypervisor": _hypervisor(info.get("flags", "")),
+        "caches": _read_caches(),
+        "hypervisor": _name_hypervisor(info.get("flags", "")),
         "governor": read(f"{frequency}/scaling_governor"),
-        "frequency_khz": _number(read(f"{frequency}/scaling_cur_freq")),
+        "frequency_khz": _parse(read(f"{frequency}/scaling_cur_freq")),
         "mitigations": {
             name: read(f"{CPU}/vulnerabilities/{name}") for name in VULNERABILITIES
         },
@@ -130,24 +130,24 @@ def _cpu() -> dict[str, Any]:
 def cpu_name(cpu: dict[str, Any] | None = None) -> str:
     """Return a CPU's name in results/: vendor, family, model, stepping."""
     names = ("vendor", "family", "model_number", "stepping", "part")
-    fields = _cpu() if cpu is None else cpu
+    fields = _describe_cpu() if cpu is None else cpu
     return "-".join(str(fields[name]) for name in names if fields.get(name) is not None)
 
 
-def describe() -> dict[str, Any]:
+def describe_host() -> dict[str, Any]:
     """Return the description of this machine for a result document."""
     total = memory_kib("MemTotal")
     nodes = Path("/sys/devices/system/node").glob("node[0-9]*")
     return {
-        "cpu": _cpu(),
+        "cpu": _describe_cpu(),
         "architecture": platform.machine(),
         "memory_bytes": total * 1024 if total else None,
         "numa_nodes": len(list(nodes)) or 1,
         "kernel": platform.release(),
         "thp": read_choice(ROOT, "/sys/kernel/mm/transparent_hugepage/enabled") or None,
         "python": platform.python_version(),
-        "numpy": _version("numpy"),
-        "bulkmm": _version("bulkmm"),
-        "revision": _revision(),
+        "numpy": _find_version("numpy"),
+        "bulkmm": _find_version("bulkmm"),
+        "revision": _read_revision(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }

@@ -31,7 +31,7 @@ OLDER = (
     "scripts/convert_results.py"
 )
 Key = tuple[str, str]  # scenario, variant
-OURS = "bulkmm"
+BULKMM = "bulkmm"
 LIMIT = "limit"  # no peer: nothing can beat it
 AGAIN = "again"  # measured twice: the A/A control
 INTERVAL, RANGE = "95 %", "range"
@@ -59,41 +59,45 @@ def spread_of(n: int) -> str:
     return INTERVAL if n == 0 or n >= INTERVAL_LEAST else RANGE
 
 
-def _about(text: str) -> Meta:
+def _describe(text: str) -> Meta:
     return Meta(description=text)
 
 
 class Result(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """One arm of one scenario, with all samples in order of measurement."""
 
-    scenario: Annotated[str, _about("What was done, as shown")]
-    variant: Annotated[str, _about("Who did it and how, as shown")]
-    operation: Annotated[str, _about("clear, copy, memmap, populate, vmap, …")]
+    scenario: Annotated[str, _describe("What was done, as shown")]
+    variant: Annotated[str, _describe("Who did it and how, as shown")]
+    operation: Annotated[str, _describe("clear, copy, memmap, populate, vmap, …")]
     size: Annotated[
-        Count, _about("Bytes of an extent, folio, range or device; 0: it has none")
+        Count,
+        _describe("Bytes of an extent, folio, range or device; 0: it has none"),
     ] = 0
     memory: Annotated[
-        str, _about("Its kind: thp, pmem-fsdax, …; of vmap its pages, such as order8")
+        str,
+        _describe("Its kind: thp, pmem-fsdax, …; of vmap its pages, such as order8"),
     ] = ""
     placement: Annotated[
-        str, _about("Of source, destination or what is used: misaligned, far, last, …")
+        str,
+        _describe("Of source, destination or what is used: misaligned, far, last, …"),
     ] = ""
     use: Annotated[
         str,
-        _about(
+        _describe(
             "What for: again (it is in the cache), then-read, populate, …; of "
             "first-use what is done at first. Without: it is cold, and not used"
         ),
     ] = ""
-    arm: Annotated[str, _about("Whose code: bulkmm, glibc, stock, on, limit, …")]
-    call: Annotated[str, _about("Which of its calls: cached, streaming, …")] = ""
+    arm: Annotated[str, _describe("Whose code: bulkmm, glibc, stock, on, limit, …")]
+    call: Annotated[str, _describe("Which of its calls: cached, streaming, …")] = ""
     backend: Annotated[
-        str, _about("Backend that was forced, or kind of the limit. Without: picked")
+        str,
+        _describe("Backend that was forced, or kind of the limit. Without: picked"),
     ] = ""
     threads: Annotated[int, Meta(ge=1)] = 1
     control: Annotated[
         Literal["", "again", "aligned"],
-        _about("again: the A/A control; aligned: the same, of aligned memory"),
+        _describe("again: the A/A control; aligned: the same, of aligned memory"),
     ] = ""
     unit: Unit
     bytes: Annotated[Count, Meta(description="Written by one operation")]
@@ -156,7 +160,7 @@ class Ratio(Struct, forbid_unknown_fields=True):
         return spread_of(self.n)
 
 
-Measured = tuple[list[Result], list[Ratio]]
+Measurement = tuple[list[Result], list[Ratio]]
 
 
 class Check(Struct, forbid_unknown_fields=True):
@@ -167,7 +171,7 @@ class Check(Struct, forbid_unknown_fields=True):
     detail: str
 
 
-def _lines(member: Any) -> str:  # noqa: ANN401 - whatever JSON can say
+def _format_rows(member: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     """Return a member of a document: its rows without empty fields."""
     if not isinstance(member, list):
         return json.dumps(member, separators=(",", ":"))
@@ -190,7 +194,7 @@ class Document(Struct):
         return self.machine.get("accelerator") == "TCG"
 
     @property
-    def counted(self) -> bool:
+    def counts_work(self) -> bool:
         """Return whether work is printed instead of times."""
         return self.emulated and any(r.unit == INSTRUCTIONS for r in self.results)
 
@@ -226,8 +230,8 @@ class Document(Struct):
 
         If no work was counted, emulated times remain, but not their ratios.
         """
-        unit = INSTRUCTIONS if self.counted else NS
-        rated = self.counted or not self.emulated
+        unit = INSTRUCTIONS if self.counts_work else NS
+        rated = self.counts_work or not self.emulated
         return replace(
             self,
             results=[r for r in self.results if r.unit == unit],
@@ -237,7 +241,7 @@ class Document(Struct):
     def to_json(self) -> str:
         """Return the document as JSON, one line per row, keys in a stable order."""
         ordered = {"schema_version": SCHEMA_VERSION, **msgspec.to_builtins(self)}
-        members = (f'"{name}":{_lines(held)}' for name, held in ordered.items())
+        members = (f'"{name}":{_format_rows(held)}' for name, held in ordered.items())
         return "{" + ",\n".join(members) + "}\n"
 
     @classmethod
@@ -320,6 +324,6 @@ class File(Struct, forbid_unknown_fields=True):
                     raise ValueError(f"{ratio.scenario}, {name}: a ratio of no result")
 
 
-def schema() -> str:
+def format_schema() -> str:
     """Return the JSON schema of a document."""
     return json.dumps(msgspec.json.schema(File), indent=1)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from bulkmm.results.model import AGAIN, LIMIT, OURS, Document, Ratio, Result
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.model import AGAIN, BULKMM, LIMIT, Document, Ratio, Result
+from bulkmm.results.table import Table
 from bulkmm.shell.size import name_size
 
 MANY = 4  # from this many scenarios of one operation a grid is shorter than rows
@@ -67,7 +67,7 @@ def get_backend(document: Document, scenario: str, variant: str) -> str:
     return str(picks.get(scenario, {}).get(variant, ""))
 
 
-def make_grids(document: Document) -> Iterator[Sheet]:
+def make_grids(document: Document) -> Iterator[Table]:
     """Return GB/s of all variants of operations with many scenarios, and by size."""
     arms = select_one_thread(document.results)
     for name, scenarios in scenarios_of(document).items():
@@ -75,11 +75,11 @@ def make_grids(document: Document) -> Iterator[Sheet]:
         columns = list(dict.fromkeys(r.variant for r in results))
         cells = {r.key: format_rate(r) for r in results}
         rows = [[s, *(cells.get((s, v), "") for v in columns)] for s in scenarios]
-        yield Sheet([f"{name}, GB/s", *columns], rows, columns)
+        yield Table([f"{name}, GB/s", *columns], rows, columns)
     yield from make_size_grids(document)
 
 
-def make_size_grids(document: Document) -> Iterator[Sheet]:
+def make_size_grids(document: Document) -> Iterator[Table]:
     """Return GB/s of the call meant for a use of the memory, by size and by use.
 
     With the backend picked; beside it the fastest peer and the limit.
@@ -104,7 +104,7 @@ def make_size_grids(document: Document) -> Iterator[Sheet]:
         uses = list(dict.fromkeys(use for cells in rates.values() for use in cells))
         heads = [use or "cold" for use in uses]
         rows = [[n, *(its.get(use, "") for use in uses)] for n, its in rates.items()]
-        yield Sheet([f"{name}, GB/s: ours; fastest peer", *heads], rows)
+        yield Table([f"{name}, GB/s: ours; fastest peer", *heads], rows)
 
 
 def format_rate(arm: Result) -> str:
@@ -127,7 +127,7 @@ def best_peers(document: Document) -> list[Ratio]:
         for r in document.ratios
         if arms[r.scenario, r.base].operation in within
         if _is_leading(arms[r.scenario, r.variant])
-        and arms[r.scenario, r.base].arm not in (OURS, LIMIT)
+        and arms[r.scenario, r.base].arm not in (BULKMM, LIMIT)
     ]
     # The fastest base last, so that it overwrites the others.
     ratios.sort(key=lambda pair: -pair[0])
@@ -139,7 +139,7 @@ def _is_leading(result: Result) -> bool:
     call, threads = result.call, result.threads
     if result.is_sized:
         call, threads = ("cached" if result.use else "streaming"), 1
-    wanted = {"arm": OURS, "call": call, "threads": threads, "backend": ""}
+    wanted = {"arm": BULKMM, "call": call, "threads": threads, "backend": ""}
     return result.matches({**wanted, "control": ""})
 
 

@@ -11,7 +11,7 @@ for every distribution, whereas a bootstrap of so few values is too narrow. Belo
 six samples not even the whole range covers 95 %; then the range is given, marked
 as such. One sample has no spread.
 
-Ratios of a bench are **paired** (``compared``): in each round every variant runs
+Ratios of a bench are **paired** (compare_arms()): in each round every variant runs
 once, so the log-ratio of a round is free of drift between rounds. The median of
 these is the ratio of a process; the median over processes is the ratio, and the
 spread is that of the processes. Proven means that the interval lacks 1, and that the
@@ -19,7 +19,7 @@ change is beyond what chance does to the largest of all ratios of the run
 (``p_of_signs``): a false positive in 5 % of runs, however many ratios there are. Fewer
 than six processes prove nothing.
 
-Ratios of arms that were not run in rounds (``ratio``: two sets of files) have no
+Ratios of arms that were not run in rounds (compute_ratio(): two sets of files) have no
 pairs: the interval is made of those of the two medians, or of their ranges, which is
 wider than needed. Proven means that these are apart; of ranges, too, that chance parts
 so many samples in less than 5 % of the ways to deal them.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from bulkmm.results.model import Measured
+    from bulkmm.results.model import Measurement
 
     Array = np.ndarray[Any, np.dtype[Any]]
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
@@ -56,7 +56,7 @@ FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
 NOTICED = math.log(1.02)  # no smaller movement of a control makes a row unstable
 
 
-def _scipy() -> Any:  # noqa: ANN401 - it has no types
+def _import_scipy() -> Any:  # noqa: ANN401 - it has no types
     """Return scipy's tests; raise if they cannot be given a generator."""
     import scipy
     from scipy import stats
@@ -71,11 +71,11 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Return the narrowest pair of samples that covers 95 %, or the range."""
     if len(samples) < INTERVAL_LEAST:
         return min(samples), max(samples)
-    low, high = _scipy().quantile_test(samples).confidence_interval(LEVEL)
+    low, high = _import_scipy().quantile_test(samples).confidence_interval(LEVEL)
     return float(low), float(high)
 
 
-def resample(result: Result, samples: Sequence[float]) -> Result:
+def replace_samples(result: Result, samples: Sequence[float]) -> Result:
     """Return an arm with other samples, and their median and spread."""
     median, ci95 = float(statistics.median(samples)), median_interval(samples)
     parts = {"median": median, "ci95": ci95, "raw": [], "cv": None}
@@ -85,24 +85,24 @@ def resample(result: Result, samples: Sequence[float]) -> Result:
 def resample_raw(result: Result, raw: Sequence[Sequence[int]]) -> Result:
     """Return an arm of a bench with the times of each process by round."""
     samples = [statistics.median(times) for times in raw]
-    arm = resample(result, samples)
+    arm = replace_samples(result, samples)
     return replace(arm, raw=[list(times) for times in raw], cv=_variation(samples))
 
 
-def summarise(
+def summarise_arm(
     scenario: str, variant: str, unit: str, nbytes: int, samples: Sequence[float]
 ) -> Result:
     """Return one arm, as recorded: its fields, its median and spread."""
     fields = row_names.read_names(scenario, variant)
     empty: dict[str, Any] = {"samples": [], "median": 0, "ci95": (0, 0)}
-    return resample(Result(**fields, unit=unit, bytes=nbytes, **empty), samples)
+    return replace_samples(Result(**fields, unit=unit, bytes=nbytes, **empty), samples)
 
 
 def of_processes(
     scenario: str, variant: str, nbytes: int, raw: Sequence[Sequence[int]]
 ) -> Result:
     """Return one arm of a bench; ``raw`` are the times of each process by round."""
-    return resample_raw(summarise(scenario, variant, "ns", nbytes, raw[0]), raw)
+    return resample_raw(summarise_arm(scenario, variant, "ns", nbytes, raw[0]), raw)
 
 
 def _variation(samples: Sequence[float]) -> float | None:
@@ -112,12 +112,12 @@ def _variation(samples: Sequence[float]) -> float | None:
     return round(statistics.stdev(samples) / middle, 4)
 
 
-def effects(base: Result, variant: Result) -> list[float]:
+def compute_effects(base: Result, variant: Result) -> list[float]:
     """Return the log-ratio of each process: the median of its rounds."""
-    return [_effect(a, b) for a, b in zip(base.raw, variant.raw, strict=True)]
+    return [_compute_effect(a, b) for a, b in zip(base.raw, variant.raw, strict=True)]
 
 
-def _effect(base: Sequence[int], variant: Sequence[int]) -> float:
+def _compute_effect(base: Sequence[int], variant: Sequence[int]) -> float:
     # 1: the clock did not advance
     if len(base) != len(variant):
         base, variant = ([max(1, round(statistics.median(t)))] for t in (base, variant))
@@ -126,46 +126,43 @@ def _effect(base: Sequence[int], variant: Sequence[int]) -> float:
     )
 
 
-def compared(
+def compare_arms(
     arms: Mapping[str, Result],
     pairs: Iterable[tuple[str, str]],
     control: tuple[str, str] | None = None,
 ) -> list[Effect]:
-    """Return the ratios of one scenario, for ``proven`` to judge with others."""
+    """Return the ratios of one scenario, for judge_ratios() to judge with others."""
     noise = most_noise(arms, control) if control else None
-    return [
-        (_paired(arms[a], arms[b], logs := effects(arms[a], arms[b]), noise), logs)
-        for a, b in pairs
-    ]
+    return [_pair_arms(arms[a], arms[b], noise) for a, b in pairs]
 
 
 def most_noise(arms: Mapping[str, Result], control: tuple[str, str]) -> float:
     """Return the largest log-ratio of a variant to its repetition in any process."""
-    return max(map(abs, effects(*(arms[name] for name in control))))
+    return max(map(abs, compute_effects(*(arms[name] for name in control))))
 
 
-def _paired(
-    base: Result, variant: Result, logs: Sequence[float], noise: float | None
-) -> Ratio:
+def _pair_arms(base: Result, variant: Result, noise: float | None) -> Effect:
+    logs = compute_effects(base, variant)
     middle, (low, high) = statistics.median(logs), median_interval(logs)
-    return Ratio(
+    ratio = Ratio(
         scenario=base.scenario,
         base=base.variant,
         variant=variant.variant,
-        ratio=_digits(math.exp(middle)),
-        ci95=(_digits(math.exp(low)), _digits(math.exp(high))),
+        ratio=_round_ratio(math.exp(middle)),
+        ci95=(_round_ratio(math.exp(low)), _round_ratio(math.exp(high))),
         significant=low * high > 0 and len(logs) >= INTERVAL_LEAST,
         n=len(logs),
         unstable=noise is not None and noise > max(abs(middle), NOTICED),
     )
+    return ratio, logs
 
 
-def _digits(ratio: float) -> float:
+def _round_ratio(ratio: float) -> float:
     """Return a ratio rounded to five significant digits."""
     return float(f"{ratio:.5g}")
 
 
-def proven(candidates: Sequence[Effect]) -> list[Ratio]:
+def judge_ratios(candidates: Sequence[Effect]) -> list[Ratio]:
     """Return all ratios of a run, judged together."""
     if not candidates or min(len(logs) for _, logs in candidates) < INTERVAL_LEAST:
         return [ratio for ratio, _ in candidates]
@@ -185,7 +182,7 @@ def p_of_signs(logs: Sequence[Sequence[float]]) -> list[float]:
     """
     import numpy as np
 
-    scaled = _scaled(np.asarray(logs, float))
+    scaled = _scale_rows(np.asarray(logs, float))
 
     def effect(signs: Array, _: Array) -> Array:
         return signs @ scaled.T
@@ -203,7 +200,7 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
     import numpy as np
 
     rows = np.concatenate([before, after], axis=1)
-    scaled = _scaled(rows - rows.mean(axis=1, keepdims=True))
+    scaled = _scale_rows(rows - rows.mean(axis=1, keepdims=True))
 
     def change(*sides: Array) -> Array:
         first, second = (scaled.T[side.astype(int)].mean(axis=-2) for side in sides)
@@ -214,7 +211,7 @@ def p_of_sides(before: Array, after: Array) -> list[float]:
     return _p_of_largest(split, change, "independent")
 
 
-def _scaled(rows: Array) -> Array:
+def _scale_rows(rows: Array) -> Array:
     """Return rows that all have the same length as vectors, so that they compare."""
     import numpy as np
 
@@ -231,7 +228,7 @@ def _p_of_largest(
         resamples = (np.moveaxis(one, axis, -1) for one in data)
         return np.asarray(np.abs(effect(*resamples)).max(axis=-1))
 
-    test = _scipy().permutation_test(
+    test = _import_scipy().permutation_test(
         data,
         largest,
         permutation_type=kind,
@@ -246,7 +243,7 @@ def _p_of_largest(
     return [float(max((null >= one).mean(), 1 / null.size)) for one in sizes]
 
 
-def ratio(base: Result, variant: Result) -> Ratio:
+def compute_ratio(base: Result, variant: Result) -> Ratio:
     """Return time of the base / time of the variant, of arms without pairs."""
     x, y = base.samples, variant.samples
     n, ways = min(len(x), len(y)), math.comb(len(x) + len(y), len(x))
@@ -266,27 +263,27 @@ def ratio(base: Result, variant: Result) -> Ratio:
     )
 
 
-def rated(
+def rate_arms(
     scenario: str,
     unit: str,
     nbytes: int,
     arms: Mapping[str, Sequence[float]],
     pairs: Iterable[tuple[str, str]],
-) -> Measured:
+) -> Measurement:
     """Return the arms of a scenario, and the ratios of those pairs present."""
     results = {
-        arm: summarise(scenario, arm, unit, nbytes, samples)
+        arm: summarise_arm(scenario, arm, unit, nbytes, samples)
         for arm, samples in arms.items()
     }
     # no ratio of no work at all, or of a clock that stood still
     return list(results.values()), [
-        ratio(results[a], results[b])
+        compute_ratio(results[a], results[b])
         for a, b in pairs
         if {a, b} <= results.keys() and min(results[a].samples + results[b].samples)
     ]
 
 
-def joined(parts: Iterable[Measured]) -> Measured:
+def join_measurements(parts: Iterable[Measurement]) -> Measurement:
     """Return all results and all ratios of several measurements."""
     measurements = list(parts)
     return [r for results, _ in measurements for r in results], [

@@ -39,7 +39,7 @@ HISTORY = "history"  # its arms are kernels
 LEAST = 6  # processes
 
 
-def anonymous(document: Document) -> Document:
+def anonymise_document(document: Document) -> Document:
     """Return what can be published of a result; raise if it should not be."""
     if document.failed:
         raise BulkmmError(f"nothing to submit: {document.failed[0].name} failed")
@@ -57,15 +57,15 @@ def anonymous(document: Document) -> Document:
     # kept: whether there is one; its name may be a company's
     cpu["hypervisor"] = "yes" if source["cpu"].get("hypervisor") else None
     machine = {name: source.get(name) for name in MACHINE}
-    machine |= {"cpu": cpu, "kernel": _release(source.get("kernel"))}
+    machine |= {"cpu": cpu, "kernel": _anonymise_release(source.get("kernel"))}
     machine["memory_bytes"] = round((source.get("memory_bytes") or 0) / GIB) * GIB
     run = {k: v for k, v in document.run.items() if k.rpartition(".")[2] in RUN}
     if "host_kernel" in document.run:
-        run["host_kernel"] = _release(document.run["host_kernel"])
+        run["host_kernel"] = _anonymise_release(document.run["host_kernel"])
     return replace(document, machine=machine, run=run)
 
 
-def _release(text: object) -> str:
+def _anonymise_release(text: object) -> str:
     match = RELEASE.match(str(text))
     return match[0] if match else "unknown"
 

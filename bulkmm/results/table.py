@@ -1,340 +1,67 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tables of results hold; ``sheet`` and the report's page render them."""
+"""A table of text: on the screen, as Markdown, and in report/page.html."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from math import log10
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from bulkmm.control import requirements
-from bulkmm.control.format import (
-    choose_unit,
-    format_duration,
-    format_number,
-    format_size,
-)
-from bulkmm.results import conditions, published_figures, size_grid
-from bulkmm.results.conditions import DASH
-from bulkmm.results.model import INTERVAL, LIMIT, NS, RANGE, Document, Result
-from bulkmm.results.sheet import Sheet, print_lines, screen
-from bulkmm.shell.size import GIB, MIB
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
-    from bulkmm.results.model import Ratio
-
-SPREADS = {INTERVAL: "({})", RANGE: "[{}]"}  # to tell them apart
-TIMES = "\N{MULTIPLICATION SIGN}"
-OURS = ("bulkmm", "pte", "block")  # the module as it is, not what else it could use
-
-
-class Headline(NamedTuple):
-    """Scenarios that lead a page, and what people wait for then."""
-
-    title: str
-    fields: dict[str, Any]  # of its results
-    calculated: int = 0  # bytes, if the time is calculated from the rate measured
-
-
-COLD = {"placement": "", "use": ""}
-THP = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""}
-DEVICE = {"operation": "memmap", **COLD}
-HEADLINES = (
-    Headline(
-        "a guest starts: 64 GiB of huge pages are populated ¹",
-        *({**THP, "use": "populate"}, 64 * GIB),
-    ),
-    Headline("64 GiB of huge pages are touched ¹", {**THP, "use": ""}, 64 * GIB),
-    Headline("a device of {} comes up, fsdax", {**DEVICE, "memory": "pmem-fsdax"}),
-    Headline(
-        "a device of {} comes up, devdax 2 MiB", {**DEVICE, "memory": "pmem-devdax"}
-    ),
-    Headline(
-        "a process with 8 GiB of hugetlb pages writes after fork() ¹",
-        *({"operation": "copy", "size": 2 * MIB, **COLD}, 8 * GIB),
-    ),
-    Headline(
-        "vmap() of {} in blocks of 1 MiB",
-        {"operation": "vmap", "memory": "order8", **COLD},
-    ),
-)
-NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
-FASTER = f"N{TIMES}: time of the base / time of the variant."
-FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
-BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
-LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
+WIDTH = 100  # if the output is not a terminal
 
 
 @dataclass(frozen=True)
-class Show:
-    """How much the tables show."""
+class Table:
+    """Headings and rows; a row of one cell is a subheading."""
 
-    full: bool = False  # a row for every median, and no grids
-    all_rows: bool = False  # backends and kinds of limit too
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Sequence[str] = ()  # headings of right-aligned columns
 
+    def markdown(self) -> list[str]:
+        """Return it as lines of Markdown, followed by an empty line."""
+        rule = ("--:" if name in self.numbers else "---" for name in self.headings)
+        rows = (row if len(row) > 1 else [f"**{row[0]}**"] for row in self.rows)
+        first, *rest = (f"| {' | '.join(row)} |" for row in (self.headings, *rows))
+        return [first, f"|{'|'.join(rule)}|", *rest, ""]
 
-DEFAULT = Show()
+    def print(self, console: Console | None = None) -> None:
+        """Print it, as wide as the terminal or WIDTH."""
+        import rich.table
+        from rich import box
+        from rich.text import Text
 
-
-def count(value: float, median: float = 0) -> str:
-    """Return a number of instructions to four digits.
-
-    With a median, in the median's unit: thousands, millions or billions.
-    """
-    for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if (median or value) >= unit:
-            decimals = max(0, 3 - int(log10((median or value) / unit)))
-            return f"{value / unit:.{decimals}f}{'' if median else letter}"
-    return f"{value:.0f}"
-
-
-def value(amount: float, unit: str) -> str:
-    """Return a time or a number of instructions with its unit."""
-    return format_duration(amount) if unit == NS else count(amount)
-
-
-def format_median(result: Result) -> str:
-    """Return the median with its spread, both in the unit of the median."""
-
-    def write(amount: float) -> str:
-        if result.unit == NS:
-            return format_number(amount / choose_unit(result.median)[0])
-        return count(amount, result.median)
-
-    return f"{value(result.median, result.unit)}{spread(result, write)}"
+        table = rich.table.Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+        for i, name in enumerate(self.headings):
+            # A long variant name may be broken at hyphens.
+            right = name in self.numbers
+            heading = Text(name.replace("-", "-\n") if right and i else name)
+            at: Literal["left", "right"] = "right" if right else "left"
+            table.add_column(heading, justify=at, no_wrap=not i, overflow="fold")
+        for row in self.rows:
+            if len(row) == 1 and table.rows:
+                table.rows[-1].end_section = True
+            style = "bold" if len(row) == 1 else ""
+            table.add_row(*(Text(cell, style) for cell in row))
+        make_console(console).print(table)
 
 
-def removed(ratio: float) -> float:
-    """Return the percentage of the base's work that the variant saves."""
-    return 100 * (1 - 1 / ratio)
+def make_console(console: Console | None = None) -> Console:
+    """Return the console for tables, as wide as the terminal or WIDTH."""
+    from rich.console import Console
+
+    console = console or Console()
+    if not console.is_terminal and console.width < WIDTH:
+        console.width = WIDTH
+    return console
 
 
-def spread(figure: Ratio | Result, write: Callable[[float], str]) -> str:
-    """Return an interval in round brackets, a range in square ones, or nothing."""
-    low, high = map(write, figure.ci95)
-    return (
-        f" {SPREADS[figure.spread].format(low + DASH + high)}" if figure.spread else ""
-    )
-
-
-def span(ratio: Ratio, digits: int = 2) -> str:
-    """Return how many times faster, or how much less work, with its spread."""
-
-    def faster(value: float) -> str:
-        return f"{value:.{digits}f}"
-
-    def fewer(value: float) -> str:
-        return f"{removed(value):.1f}"
-
-    if ratio.unit == NS:
-        return f"{faster(ratio.ratio)}{TIMES}{spread(ratio, faster)}"
-    return f"{fewer(ratio.ratio)} %{spread(ratio, fewer)}"
-
-
-def factor(ratio: Ratio) -> str:
-    """Return the ratio with its spread, marked if unproven or unstable."""
-    proven = "" if ratio.significant else " ~"
-    return f"{span(ratio)}{proven}{' !' if ratio.unstable else ''}"
-
-
-def headings(documents: Iterable[Document]) -> tuple[str, ...]:
-    """Return the headings of the rows; those of figures name their spread."""
-    results = [r for document in documents for r in document.results]
-    spreads = dict.fromkeys(r.spread for r in results if r.spread)
-    marks = "".join(f" {SPREADS[name].format(name)}" for name in spreads)
-    if results and results[0].unit != NS:
-        work = f"fewer instructions{marks}"
-        return ("variant", f"instructions{marks}", "n", work, "where")
-    return ("variant", f"median{marks}", "n", "GB/s", f"faster{marks}", "where")
-
-
-def _row(document: Document, result: Result) -> list[str]:
-    """Return the cells of an arm: of times, which have a rate, or of instructions."""
-    key, place = (result.scenario, result.variant), conditions.get_accelerator(document)
-    rate = size_grid.format_rate(result) if place == "native" else ""
-    gains = [
-        f"{factor(r)} against {r.base}"
-        for r in document.ratios
-        if (r.scenario, r.variant) == key
-    ]
-    n, name = str(len(result.samples)), _name(document, *key)
-    rates = [rate] if result.unit == NS else []
-    return [name, format_median(result), n, *rates, "; ".join(gains), place]
-
-
-def _name(document: Document, scenario: str, variant: str) -> str:
-    """Return a variant, and the backend that served it."""
-    pick = size_grid.get_backend(document, scenario, variant)
-    return f"{variant} ({pick})" if pick else variant
-
-
-def _rows(document: Document, scenario: str) -> list[list[str]]:
-    """Return a scenario's rows, its name above them."""
-    arms = [r for r in document.arms.values() if r.scenario == scenario]
-    return [[scenario], *(_row(document, r) for r in arms)]
-
-
-def _filter_document(document: Document, show: Show) -> Document:
-    """Return the part of a document that its tables show."""
-    printed = document.printed()
-    return printed if show.all_rows else size_grid.select_usual(printed)
-
-
-def _in_rows(document: Document, show: Show) -> list[str]:
-    """Return the scenarios that have rows, not a line of a grid."""
-    if show.full:
-        return document.scenarios
-    if size_grid.is_of_kernel(document):
-        return []
-    in_grids = size_grid.scenarios_of(document)
-    rows = [r.scenario for r in document.results if r.operation not in in_grids]
-    return list(dict.fromkeys(rows))
-
-
-def kernels(
-    documents: list[Document],
-    ways: tuple[str, ...] = (),
-    amounts: Mapping[str, int] = MappingProxyType({}),
-) -> Sheet:
-    """Return kernels' own code beside ours, side by side: a row per arm of the module.
-
-    Without a module, a row for each of its candidates; or for the kernel that is
-    compared with another one. ``ways``: only these arms, without what they picked;
-    ``amounts``: bytes of scenarios to calculate times for, at the rates measured.
-    """
-    headings, cells = ["scenario", "variant"], []
-    for document in documents:
-        arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → "
-        arms += "this" if size_grid.AGAINST in document.run else "bulkmm"
-        limited = any(r.variant == LIMIT for r in document.results)
-        gain = "faster; of limit" if limited else "faster"
-        headings += [
-            f"Linux {requirements.series_of(conditions.get_kernel(document))}: {arms}",
-            gain,
-        ]
-        cells.append(_of_kernel(document, ways, amounts))
-    # in the newest kernel's order, which has them all
-    keys = dict.fromkeys(key for column in reversed(cells) for key in column)
-    rows = [
-        [*key, *(x for column in cells for x in column.get(key, ("", "")))]
-        for key in keys
-    ]
-    if len(documents) == 1 and not ways:
-        for row in rows:
-            row[1] = _name(documents[0], *row[:2])
-    return Sheet(headings, rows)
-
-
-def _of_kernel(
-    document: Document, ways: tuple[str, ...], amounts: Mapping[str, int]
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the cells of a kernel by scenario and arm."""
-    base = size_grid.AGAINST if size_grid.AGAINST in document.run else size_grid.STOCK
-    arms, cells = document.arms, {}
-    ratios = [
-        r
-        for r in document.ratios
-        if r.base == base
-        if r.variant in ways or not (ways or arms[r.scenario, r.variant].control)
-    ]
-    own_ratios = [r for r in ratios if r.variant != LIMIT] or ratios
-    for ratio in own_ratios:
-        limit = arms.get((ratio.scenario, LIMIT))
-        near = limit.median / arms[ratio.scenario, ratio.variant].median if limit else 0
-        gain = factor(ratio) + (f"; {near:.2f}" if limit else "")
-        two = [arms[ratio.scenario, name] for name in (ratio.base, ratio.variant)]
-        times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
-        durations = " → ".join(map(format_duration, times))
-        cells[ratio.scenario, ratio.variant] = durations, gain
-    return cells
-
-
-def headlines(documents: list[Document]) -> Sheet:
-    """Return the rows of ``kernels`` that lead a page, by what people wait for.
-
-    Times and ratios only, a column for each kernel.
-    """
-    results = {r.scenario: r for d in reversed(documents) for r in d.results}
-    leading = [
-        (headline, result)
-        for headline in HEADLINES
-        for result in results.values()
-        if result.matches(headline.fields)
-    ]
-    calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
-    whole = kernels(documents, OURS[:2], calculated)
-    rows = []
-    for headline, result in leading:
-        for scenario, _, *cells in whole.rows:
-            if scenario == result.scenario:
-                ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
-                pairs = zip(cells[::2], ratios, strict=True)
-                entries = (", ".join(filter(None, pair)) for pair in pairs)
-                rows.append([headline.title.format(format_size(result.size)), *entries])
-    return Sheet(["on this CPU", *whole.headings[2::2]], rows)
-
-
-def tables(documents: list[Document], show: Show = DEFAULT) -> list[Sheet]:
-    """Return all tables of some results: rows by scenario, then the grids.
-
-    No table has both times and work.
-    """
-    documents = [_filter_document(document, show) for document in documents]
-    compact = []
-    for document in () if show.full else documents:
-        of_kernel = size_grid.is_of_kernel(document)
-        compact += (
-            [kernels([document])] if of_kernel else [*size_grid.make_grids(document)]
-        )
-    sheets = []
-    for of_work in (False, True):
-        kind = [document for document in documents if document.counted is of_work]
-        rows = [
-            row
-            for document in kind
-            for scenario in _in_rows(document, show)
-            for row in _rows(document, scenario)
-        ]
-        if rows or (kind and not compact):
-            sheets.append(Sheet(headings(kind), rows, NUMBERS))
-    return sheets + compact
-
-
-def lines(documents: list[Document], show: Show = DEFAULT) -> list[str]:
-    """Return the lines below the tables."""
-    notes = []
-    for document in documents:
-        for scenario in () if document.emulated else document.scenarios:
-            figures = "; ".join(published_figures.list_figures(scenario))
-            machine = f"published ({published_figures.MACHINE})"
-            notes += [f"{scenario}, {machine}: {figures}"] if figures else []
-        notes += [] if show.full else size_grid.describe_controls(document)
-        notes += conditions.list_footnotes(document)
-        if document.printed().ratios:
-            notes.append(FEWER if document.counted else FASTER)
-    return list(dict.fromkeys([*notes, LEGEND]))
-
-
-def print_documents(
-    documents: list[Document], console: Console | None = None, show: Show = DEFAULT
-) -> None:
-    """Print the tables of several documents, and the lines below."""
-    console = screen(console)
-    for sheet in tables(documents, show):
-        sheet.print(console)
-        console.print()
-    print_lines(lines(documents, show), console)
-
-
-def markdown(*documents: Document, show: Show = DEFAULT) -> str:
-    """Return the same tables and lines as Markdown."""
-    results = [*documents]
-    output = [line for sheet in tables(results, show) for line in sheet.markdown()]
-    output += [f"{line}  " for line in lines(results, show)]
-    return "\n".join(output).rstrip() + "\n"
+def print_lines(lines: Iterable[str], console: Console | None = None) -> None:
+    """Print lines above or below a table."""
+    console = make_console(console)
+    for line in lines:
+        console.print(line, markup=False, highlight=False)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bulkmm.control.format import align_columns, format_duration
 from bulkmm.control.json_output import Record
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 from bulkmm.worth.functions import INSTEAD, Function
@@ -220,7 +220,7 @@ def _span(span: Span, unit: str = "") -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def sheet(result: Worth) -> Sheet:
+def sheet(result: Worth) -> Table:
     """Return the table."""
     rows = [
         (
@@ -234,7 +234,7 @@ def sheet(result: Worth) -> Sheet:
         )
         for one in result.functions
     ]
-    return Sheet(HEADINGS, rows, HEADINGS[2:])
+    return Table(HEADINGS, rows, HEADINGS[2:])
 
 
 def _faster(entry: Row) -> str:

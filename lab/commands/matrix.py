@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bulkmm.control import requirements
 from bulkmm.control.module import parse_hooks
-from bulkmm.results import conditions, table
+from bulkmm.results import conditions, result_tables
 from bulkmm.results.model import Document, Ratio
-from bulkmm.results.sheet import Sheet
+from bulkmm.results.table import Table
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -229,7 +229,7 @@ def make_line(cell: Cell, document: Document) -> Line:
     where = conditions.get_accelerator(document)
     parts = [document.verdict, *([f"{hook_summary} hooked"] if hook_summary else [])]
     parts += [
-        f"{ratio.variant} {table.factor(ratio)} {where}"
+        f"{ratio.variant} {result_tables.format_ratio(ratio)} {where}"
         for ratio in rated(cell, document)
     ]
     release = str(document.run.get("kernel", ""))
@@ -273,7 +273,7 @@ def failed(cell: Cell, why: str) -> Line:
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
-def sheet(lines: Iterable[Line]) -> Sheet:
+def sheet(lines: Iterable[Line]) -> Table:
     """Return a row for each scenario and a column for each kernel."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
@@ -282,7 +282,7 @@ def sheet(lines: Iterable[Line]) -> Sheet:
         column = f"{line.release or cell.kernel} {cell.arch}"
         rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.said
     kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
-    return Sheet(
+    return Table(
         ("path", "scenario", *kernels),
         [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
     )

@@ -3,7 +3,7 @@
 
 import argparse
 
-from bulkmm.results import conditions, finish, table
+from bulkmm.results import conditions, finish, result_tables
 from bulkmm.results.model import Document
 from lab import choices, run, scenario
 from lab.command import add_run_options
@@ -18,11 +18,11 @@ def run_scenario(args: argparse.Namespace) -> int:
 
     def show() -> None:
         if document.results:
-            table.print_documents([document])
+            result_tables.print_documents([document])
         else:
             print_checks(document)
 
-    return finish.finish(args, document, show)
+    return finish.finish_run(args, document, show)
 
 
 def asked(words: list[str]) -> run.Request:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from bulkmm.control.requirements import is_at_least
 from bulkmm.results import stats
-from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measured
+from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measurement
 from bulkmm.shell.errors import UsageError, unknown_word
 from bulkmm.shell.progress import Progress
 from lab import state
@@ -225,13 +225,13 @@ class Scenario:
         """Return what was measured; by default nothing."""
         return ()
 
-    def results(self, outcome: Outcome) -> Measured:
+    def results(self, outcome: Outcome) -> Measurement:
         """Return the arms of all that was measured, and their ratios."""
         unit, ns = NS, 1
         if self.machine.countable and outcome.counted:
             unit, ns = INSTRUCTIONS, INSTRUCTION_NS
-        results, ratios = stats.joined(
-            stats.rated(name, unit, nbytes, _divided(times, ns), pairs)
+        results, ratios = stats.join_measurements(
+            stats.rate_arms(name, unit, nbytes, _divided(times, ns), pairs)
             for name, nbytes, pairs, times in self.measurements(outcome)
         )
         if "size" in self.takes:  # its name says the usual one

@@ -34,7 +34,7 @@ def times(middle: float, n: int = 6, spread: float = 0.002, seed: int = 1) -> An
 
 
 def arm(scenario: str, variant: str, samples: list[float], size: int = 64) -> Result:
-    return stats.summarise(scenario, variant, "ns", size, samples)
+    return stats.summarise_arm(scenario, variant, "ns", size, samples)
 
 
 def build(n: int = 4, seed: int = 1, **middles: float) -> list[Document]:
@@ -249,7 +249,7 @@ def test_emulated_work_compares_as_work(run: Run) -> None:
         for number, document in enumerate(side):
             document.machine["accelerator"] = "TCG"
             document.results += [
-                stats.summarise("a", "bulkmm", unit, 1, [count + number])
+                stats.summarise_arm("a", "bulkmm", unit, 1, [count + number])
                 for unit, count in (("instructions", instructions), ("stores", 1))
             ]
     code, out, _ = run(less, more)

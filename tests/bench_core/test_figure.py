@@ -11,7 +11,7 @@ import pytest
 
 from bulkmm.report import page
 from bulkmm.results.model import Document
-from bulkmm.results.table import TIMES
+from bulkmm.results.result_tables import TIMES
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = {"4k": "4 KiB", "2m": "2 MiB", "32m": "32 MiB"}

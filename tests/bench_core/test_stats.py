@@ -19,7 +19,7 @@ SAMPLES = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
 
 
 def arm(variant: str, samples: list[float]) -> Result:
-    return stats.summarise("scenario", variant, "ns", 64, samples)
+    return stats.summarise_arm("scenario", variant, "ns", 64, samples)
 
 
 def around(middle: float, n: int, seed: int) -> list[float]:
@@ -39,16 +39,18 @@ def test_interval_has_the_ranks_of_the_table(n: int, rank: int) -> None:
 
 @pytest.mark.parametrize("n", [4, 5, 15, 20])
 def test_a_clear_difference_is_proven_from_four_samples_on(n: int) -> None:
-    ratio = stats.ratio(arm("off", around(300, n, 1)), arm("on", around(100, n, 2)))
+    ratio = stats.compute_ratio(
+        arm("off", around(300, n, 1)), arm("on", around(100, n, 2))
+    )
     assert ratio.ratio == pytest.approx(3, rel=0.05)
     assert ratio.ci95[0] < ratio.ratio < ratio.ci95[1]
     assert (ratio.base, ratio.variant, ratio.significant) == ("off", "on", True)
 
 
 def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
-    ratio = stats.ratio(arm("a", [300, 400]), arm("b", [100, 200]))
+    ratio = stats.compute_ratio(arm("a", [300, 400]), arm("b", [100, 200]))
     assert (ratio.ci95, ratio.spread, ratio.n) == ((1.5, 4), "range", 2)
-    alone = stats.ratio(arm("a", [300.0]), arm("b", [100.0]))
+    alone = stats.compute_ratio(arm("a", [300.0]), arm("b", [100.0]))
     assert (alone.ratio, alone.spread) == (3, "")
 
 
@@ -56,7 +58,8 @@ def test_below_six_a_ratio_has_the_range_of_all_pairs() -> None:
 @given(SAMPLES, SAMPLES)
 def test_a_ratio_can_be_turned_round(first: list[float], second: list[float]) -> None:
     forward, back = (
-        stats.ratio(*pair) for pair in permutations((arm("a", first), arm("b", second)))
+        stats.compute_ratio(*pair)
+        for pair in permutations((arm("a", first), arm("b", second)))
     )
     assert forward.ci95[0] <= forward.ratio <= forward.ci95[1]
     assert forward.ratio * back.ratio == pytest.approx(1)
@@ -72,7 +75,9 @@ def ratio_of(base: list[list[int]], variant: list[list[int]], noise: int = 1) ->
     arms = {"a": of_processes("a", base), "b": of_processes("b", variant)}
     again = [[ns * (100 + noise) // 100 for ns in times] for times in base]
     arms["a-again"] = of_processes("a-again", again)
-    (ratio,) = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a-again")))
+    (ratio,) = stats.judge_ratios(
+        stats.compare_arms(arms, [("a", "b")], ("a", "a-again"))
+    )
     return ratio
 
 
@@ -92,7 +97,7 @@ def test_a_ratio_is_paired_by_round() -> None:
     half = [[ns // 2 for ns in times] for times in drift]
     ratio = ratio_of(drift, half)
     assert (ratio.ratio, ratio.ci95, ratio.n) == (2, (2, 2), 3)
-    unpaired = stats.ratio(of_processes("a", drift), of_processes("b", half))
+    unpaired = stats.compute_ratio(of_processes("a", drift), of_processes("b", half))
     assert unpaired.ci95[0] < 1 < unpaired.ci95[1]
 
 
@@ -120,8 +125,8 @@ def test_from_six_processes_on_an_exact_test_and_an_interval() -> None:
 def test_what_is_found_can_be_written_and_read(tmp_path: Path, n: int) -> None:
     """Whatever library decided it, and whatever types of its own that has."""
     arms = {name: of_processes(name, [[ns]] * n) for name, ns in (("a", 9), ("b", 5))}
-    ratios = stats.proven(stats.compared(arms, [("a", "b")], ("a", "a")))
-    ratios.append(stats.ratio(arms["a"], arms["b"]))
+    ratios = stats.judge_ratios(stats.compare_arms(arms, [("a", "b")], ("a", "a")))
+    ratios.append(stats.compute_ratio(arms["a"], arms["b"]))
     machine = {"accelerator": "native"}
     document = Document(machine, list(arms.values()), ratios)
     document.write(tmp_path / "r.json")
@@ -138,8 +143,8 @@ def test_a_clear_effect_is_proven_among_many() -> None:
         name: of_processes(name, [[middle + i] for i in range(6)])
         for name, middle in (("base", 1_000_000), ("faster", 500_000))
     }
-    ratios = stats.proven(
-        stats.compared(arms, [("base", name) for name in arms if name != "base"])
+    ratios = stats.judge_ratios(
+        stats.compare_arms(arms, [("base", name) for name in arms if name != "base"])
     )
     assert ratios[-1].significant
     assert sum(ratio.significant for ratio in ratios) == 1
@@ -169,8 +174,8 @@ def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
     runs, hits = 200, 0
     for seed in range(runs):
         base, variant = clustered("a", n, seed), clustered("b", n, seed, 5e5)
-        (paired, _), *_ = stats.compared({"a": base, "b": variant}, [("a", "b")])
-        ratio = paired if way == "paired" else stats.ratio(base, variant)
+        (paired, _), *_ = stats.compare_arms({"a": base, "b": variant}, [("a", "b")])
+        ratio = paired if way == "paired" else stats.compute_ratio(base, variant)
         assert ratio.spread == "95 %"
         hits += ratio.ci95[0] <= 2 <= ratio.ci95[1]
     assert hits >= 0.93 * runs

@@ -41,7 +41,7 @@ def owned() -> Document:
 
 def test_nothing_tells_whose_machine_it_is() -> None:
     before = owned()
-    submission = submit.anonymous(before)
+    submission = submit.anonymise_document(before)
     text = submission.to_json()
     assert not [word for word in SECRET if word in text]
     assert all(word in before.to_json() for word in SECRET)
@@ -55,7 +55,7 @@ def test_nothing_tells_whose_machine_it_is() -> None:
 @pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*.json")), ids=str)
 def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
-    submit.anonymous(Document.read(file)).write(sent_file)
+    submit.anonymise_document(Document.read(file)).write(sent_file)
     to = figures.take(sent_file, tmp_path)
     assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
     assert file.stat().st_size < LARGEST
@@ -83,7 +83,7 @@ def test_only_native_results_of_debians_kernels() -> None:
     arm, run = document.results[0], document.run | {"scenario": "history"}
     arms = [replace(arm, arm="6.1.0-56-cloud-amd64", control="again")]
     history = replace(document, run=run, results=arms)
-    assert submit.file_name(submit.anonymous(history)) == "history.json"
+    assert submit.file_name(submit.anonymise_document(history)) == "history.json"
     emulated = document.machine | {"accelerator": "TCG"}
     for change, message in (
         ({"machine": emulated}, "natively"),
@@ -94,7 +94,7 @@ def test_only_native_results_of_debians_kernels() -> None:
         ),
     ):
         with pytest.raises(BulkmmError, match=message):
-            submit.anonymous(replace(history, **change))
+            submit.anonymise_document(replace(history, **change))
 
 
 def test_a_result_stays_within_results(tmp_path: Path) -> None:

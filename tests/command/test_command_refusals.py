@@ -123,7 +123,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     machine = {"accelerator": "native", "kernel": "6.18", "cpu": {"model": "A"}}
     paths = {name: tmp_path / f"{name}.json" for name in ("good", "other", "copy")}
     for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
-        arm = stats.summarise("clear-4k", "glibc", "ns", 64, [ns] * 3)
+        arm = stats.summarise_arm("clear-4k", "glibc", "ns", 64, [ns] * 3)
         Document(machine=machine, results=[arm]).write(paths[name])
     paths |= {
         name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")

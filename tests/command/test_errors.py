@@ -115,7 +115,7 @@ def test_a_reader_that_has_gone(
 
 
 def test_a_verdict_that_nobody_reads(unread: int) -> None:
-    script = "import sys; from bulkmm.results.sheet import print_lines; "
+    script = "import sys; from bulkmm.results.table import print_lines; "
     script += "from bulkmm import cli; from bulkmm.report import compare; "
     script += "compare.run_compare = lambda args: print_lines('ab' * 9) or 1; "
     script += "sys.exit(cli.main(['compare', 'a.json', 'b.json']))"

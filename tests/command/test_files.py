@@ -110,7 +110,7 @@ def finish_write(
 
     args = argparse.Namespace(argv=[], output=file, json=False)
     args.submit_file = file.with_name("submitted") if ok else None
-    return finish.finish(args, document, show)
+    return finish.finish_run(args, document, show)
 
 
 def test_a_result_that_cannot_be_written_is_shown(tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ def arm(scenario: str, variant: str, ms: float, n: int = 9) -> Result:
     """Return samples around a time."""
     chance = random.Random(f"{scenario} {variant}")  # noqa: S311
     samples = [ms * 1e6 * chance.uniform(0.97, 1.05) for _ in range(n)]
-    return stats.summarise(scenario, variant, "ns", GIB, samples)
+    return stats.summarise_arm(scenario, variant, "ns", GIB, samples)
 
 
 def work(scenario: str, variant: str, millions: int, n: int = 5) -> list[Result]:
     """Return instructions and, as older results have, half as many stores."""
     return [
-        stats.summarise(
+        stats.summarise_arm(
             scenario, variant, unit, GIB, [millions * share + i for i in range(n)]
         )
         for unit, share in (("instructions", 1_000_000), ("stores", 500_000))
@@ -52,7 +52,9 @@ def document(
     units = list(dict.fromkeys(r.unit for r in results))
     scenarios = list(dict.fromkeys(r.scenario for r in results))
     ratios = [
-        stats.ratio(by_key[scenario, base, unit], by_key[scenario, variant, unit])
+        stats.compute_ratio(
+            by_key[scenario, base, unit], by_key[scenario, variant, unit]
+        )
         for scenario in scenarios
         for unit in units
         for base, variant in pairs
@@ -111,8 +113,8 @@ def bench() -> Document:
     for scenario in times:
         arms = {r.variant: r for r in results if r.scenario == scenario}
         base, *names = arms
-        result.ratios += stats.proven(
-            stats.compared(arms, [(base, name) for name in names])
+        result.ratios += stats.judge_ratios(
+            stats.compare_arms(arms, [(base, name) for name in names])
         )
     result.machine["cpu"]["caches"] = {"L2": "512K"}
     result.run |= {"processes": 5, "picks": {"memmap-stamp": {"limit": "rep"}}}

@@ -15,7 +15,7 @@ from bulkmm import cli
 from bulkmm.report import page
 from bulkmm.report.conclusion import commands, conclude
 from bulkmm.results.model import Document, Ratio
-from bulkmm.results.table import TIMES
+from bulkmm.results.result_tables import TIMES
 from bulkmm.shell.errors import Exit
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bulkmm import cli
 from bulkmm.control.format import format_duration
-from bulkmm.results import published_figures, sheet, size_grid, table
+from bulkmm.results import published_figures, result_tables, size_grid, table
 from bulkmm.results.model import Document
 
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
@@ -21,7 +21,7 @@ DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
 
 def screen(*documents: Document, width: int = 100) -> str:
     out = io.StringIO()
-    table.print_documents([*documents], Console(file=out, width=width))
+    result_tables.print_documents([*documents], Console(file=out, width=width))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -39,7 +39,7 @@ def test_show_prints_every_scenario(
     for result in make().printed().results:
         assert result.scenario in output
         if result.variant in ("rebuild", "stock", "on", "bulkmm"):
-            assert table.value(result.median, result.unit) in output
+            assert result_tables.format_value(result.median, result.unit) in output
 
 
 def test_what_was_published_stands_below_what_was_measured() -> None:
@@ -58,12 +58,12 @@ def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
 @pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_it_fits_without_a_terminal(make: Callable[[], Document], width: int) -> None:
     longest = max(map(len, screen(make(), width=width).splitlines()))
-    assert longest <= max(width, sheet.WIDTH)
+    assert longest <= max(width, table.WIDTH)
 
 
 def test_no_part_of_a_name_is_left_out() -> None:
     names, out = [f"bulkmm-variant{i}" for i in range(14)], io.StringIO()
-    sheet.Sheet(names, [names], names[1:]).print(Console(file=out, width=100))
+    table.Table(names, [names], names[1:]).print(Console(file=out, width=100))
     assert "\N{HORIZONTAL ELLIPSIS}" not in out.getvalue()
 
 
@@ -72,15 +72,15 @@ def test_emulated_times_have_no_ratio() -> None:
     uncounted.results = [r for r in uncounted.results if r.unit == "ns"]
     for document in (uncounted, made.guest()):
         assert any(ratio.unit == "ns" for ratio in document.ratios)
-        for text in (screen(document), table.markdown(document)):
-            assert table.TIMES not in text
+        for text in (screen(document), result_tables.format_markdown(document)):
+            assert result_tables.TIMES not in text
             assert "published" not in text
 
 
 def test_times_and_work_share_no_table() -> None:
     text = screen(made.bench(), made.guest())
     assert text.index("GB/s") < text.index("bulkmm") < text.index("fewer instructions")
-    assert f"1.50{table.TIMES}" in text
+    assert f"1.50{result_tables.TIMES}" in text
     assert "33.3 %" in text
 
 
@@ -98,7 +98,7 @@ def test_a_document_without_ratios_or_results() -> None:
     ],
 )
 def test_times_of_every_size(ns: float, expected: str) -> None:
-    assert format_duration(ns) == table.value(ns, "ns") == expected
+    assert format_duration(ns) == result_tables.format_value(ns, "ns") == expected
 
 
 def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:
