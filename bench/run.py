@@ -20,7 +20,9 @@ def bench(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     finish.need_place(args)
     plan = requests(args)
-    with Progress().following("bench: making the memory present", "bench") as observer:
+    with Progress().follow_events(
+        "bench: making the memory present", "bench"
+    ) as observer:
         document = measure.run_bench(plan, observer)
 
     def show() -> None:
@@ -58,7 +60,7 @@ def populate(args: argparse.Namespace) -> int:
     )
     residency.check(job)
     pool = residency.reserved(job.size) if args.reserve else nullcontext()
-    with Progress().following("bench: populate", "bench") as observer, pool:
+    with Progress().follow_events("bench: populate", "bench") as observer, pool:
         document = residency.run(job, observer)
 
     def show() -> None:

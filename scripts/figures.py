@@ -169,7 +169,7 @@ def ratios(cpus: dict[str, CpuResults]) -> str:
     figures = {
         name: {
             requirements.series_of(one.machine["kernel"]): {
-                kind: asdict(figure) for kind, figure in gain.of(one).items()
+                kind: asdict(figure) for kind, figure in gain.extract_gains(one).items()
             }
             for one in kernels
         }
@@ -229,7 +229,7 @@ def main() -> None:
         cpus = results()
         for file, make in ((PAGE, page), (README, readme)):
             file.write_text(make(file.read_text(encoding="utf-8"), cpus), "utf-8")
-        gain.KEPT.write_text(ratios(cpus), "utf-8")
+        gain.RATIOS_FILE.write_text(ratios(cpus), "utf-8")
     except (OSError, BulkmmError) as error:
         sys.exit(f"figures: {error}")
 

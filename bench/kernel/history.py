@@ -77,7 +77,7 @@ def history(args: argparse.Namespace) -> int:
             )
         }
         observer = stack.enter_context(
-            progress.following("bench history", "bench history")
+            progress.follow_events("bench history", "bench history")
         )
         document = measure_kernels(list(ready.values()), job, observer)
 

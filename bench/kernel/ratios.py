@@ -11,10 +11,10 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from bulkmm.shell.size import name_size
 from bulkmm.worth import gain
-from bulkmm.worth.gain import Known
+from bulkmm.worth.gain import Figures
 
 
-def measure_ratios(release: str) -> Known:
+def measure_ratios(release: str) -> Figures:
     """Return figures that are measured now, as by "bench kernel --quick"."""
     sys.stderr.write("bulkmm: measuring the ratios on this CPU\n")
     size = name_size(measure.SUBJECTS["memmap"].quick.size)
@@ -31,4 +31,4 @@ def measure_ratios(release: str) -> Known:
         raise BulkmmError(f"--measure: {error}") from error
     for check in document.failed:
         raise BulkmmError(f"--measure: check failed: {check.name}: {check.detail}")
-    return Known("measured just now", gain.of(document))
+    return Figures("measured just now", gain.extract_gains(document))

@@ -58,7 +58,9 @@ def kernel(args: argparse.Namespace) -> int:
         if args.fuzz is not None:
             return _fuzz(args, job, progress)
         names = SUBJECTS if args.subject == "all" else (args.subject,)
-        with progress.following("bench kernel: starting", "bench kernel") as observer:
+        with progress.follow_events(
+            "bench kernel: starting", "bench kernel"
+        ) as observer:
             document = measure.run(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)
     return finish.finish_run(
@@ -81,7 +83,7 @@ def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
     subjects = fuzz.SIZES if args.subject == "all" else (args.subject,)
     code = Exit.OK
     for subject in subjects:
-        with progress.shown(f"fuzzing {subject}"):
+        with progress.show_status(f"fuzzing {subject}"):
             result = fuzz.run(job, subject, args.fuzz, progress)
         print(result)
         if result.differs:

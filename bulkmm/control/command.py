@@ -72,7 +72,7 @@ PATH...  show only this path
 --trace  add medians and worst cases from the tracepoints, through its own trace
     instance (needs root)
 {COMMON}
-worth: bulkmm.worth.run:run
+worth: bulkmm.worth.run:run_worth
     count what the module would save on this machine, with nothing loaded
     example: --for 10m
     usage: [OPTION...] [--for TIME | -- COMMAND...]

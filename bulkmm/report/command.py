@@ -82,11 +82,11 @@ def run_report(args: argparse.Namespace) -> int:
     worth_paths = [path for path in args.results if path not in document_paths]
     if len({*document_paths}) < len(document_paths):
         raise UsageError("a result is given twice")
-    html = page.html(
+    html = page.render_html(
         [Document.read(path) for path in document_paths],
         names_of(document_paths),
         _legible(args.title),
-        zip(names_of(worth_paths), map(worth.read, worth_paths), strict=True),
+        zip(names_of(worth_paths), map(worth.read_result, worth_paths), strict=True),
     )
     files.write_file(args.output, html, "the report")
     print(f"report: {args.output}")

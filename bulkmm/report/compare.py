@@ -93,7 +93,7 @@ def parse_threshold(text: str) -> float:
     raise UsageError(f"bad threshold {text!r}: {accepted}")
 
 
-def read(words: Sequence[str]) -> tuple[Side, Side]:
+def read_sides(words: Sequence[str]) -> tuple[Side, Side]:
     """Return the sides that a command's arguments name."""
     arguments = list(words)
     if DASHES not in arguments and len(arguments) == 2:  # noqa: PLR2004 - one per side
@@ -135,7 +135,9 @@ def refuse_emulation(files: dict[str, Document]) -> None:
             raise UsageError(f"{name}, {emulated[0]}: {reason}")
 
 
-def unlike(old: list[Result], new: list[Result], files: tuple[int, int]) -> str:
+def explain_mismatch(
+    old: list[Result], new: list[Result], files: tuple[int, int]
+) -> str:
     """Return why the ratio of two arms would be meaningless, if so."""
     if (len(old), len(new)) != files:
         return "not in every file"
@@ -159,7 +161,7 @@ def smallest_p(n: int, m: int) -> float:
     return (1 + (n == m)) / math.comb(n + m, n)
 
 
-def judge(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell]:
+def judge_pairs(pairs: Sequence[tuple[Result, Result]], threshold: float) -> list[Cell]:
     """Return the verdict on each pair (before, after), the worst first."""
     import numpy as np
 
@@ -200,13 +202,15 @@ class Comparison:
             raise UsageError(f"{names} have no scenario and variant in common")
         self.only = [k for k in old if k not in new], [k for k in new if k not in old]
         many = len(before.files), len(after.files)
-        self.unlike = {k: why for k in common if (why := unlike(old[k], new[k], many))}
+        self.unlike = {
+            k: why for k in common if (why := explain_mismatch(old[k], new[k], many))
+        }
         like = [key for key in common if key not in self.unlike]
         if not like:
             key, why = next(iter(self.unlike.items()))
             raise UsageError(f"nothing in {names} compares: {', '.join(key)}: {why}")
         pairs = [(by_file(old[key]), by_file(new[key])) for key in like]
-        self.cells = judge(pairs, threshold)
+        self.cells = judge_pairs(pairs, threshold)
 
     def warnings(self) -> Iterator[str]:
         """Return differences of the machines, and outputs that were wrong."""
@@ -256,7 +260,7 @@ class Comparison:
             yield f"   {conditions.list_footnotes(next(iter(side.files.values())))[0]}"
         yield from (f"warning: {line}" for line in self.warnings())
 
-    def sheet(self) -> Table:
+    def make_table(self) -> Table:
         """Return the table."""
         work = self.counts_work
         medians = ("A instructions", "B instructions") if work else ("A", "B")
@@ -340,7 +344,7 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-def mmtests(cells: list[Cell], names: tuple[str, str]) -> Iterator[str]:
+def format_mmtests(cells: list[Cell], names: tuple[str, str]) -> Iterator[str]:
     """Return the comparison as MMTests' compare prints it, which the list reads.
 
     A row per statistic and arm, a column per side. In brackets: by how much less the
@@ -374,15 +378,15 @@ def run_compare(args: argparse.Namespace) -> int:
     if args.json and args.format == "mmtests":
         raise UsageError("--json and --format mmtests differ: give one")
     threshold = parse_threshold(args.threshold)
-    comparison = Comparison(*read([str(word) for word in args.files]), threshold)
+    comparison = Comparison(*read_sides([str(word) for word in args.files]), threshold)
     if args.json:
         print(json.dumps(comparison.json(), indent=1))
     elif args.format == "mmtests":
         before, after = (side.revisions[0] for side in comparison.sides)
-        print("\n".join(mmtests(comparison.cells, (before, after))))
+        print("\n".join(format_mmtests(comparison.cells, (before, after))))
     else:
         print_lines(comparison.heading())
-        comparison.sheet().print()
+        comparison.make_table().print()
         print_lines(comparison.notes())
     slower = sum(cell.verdict == SLOWER for cell in comparison.cells)
     if slower:

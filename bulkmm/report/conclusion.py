@@ -27,13 +27,13 @@ def select_ratios(document: Document) -> list[Ratio]:
     representatives = [
         next((by_variant[name] for name in LEADING if name in by_variant), None)
         for scenario in document.scenarios
-        if (by_variant := leading(document, scenario))
+        if (by_variant := select_leading(document, scenario))
         and operations[scenario] not in with_peers
     ]
     return [*filter(None, representatives), *peers]
 
 
-def leading(document: Document, scenario: str) -> dict[str, Ratio]:
+def select_leading(document: Document, scenario: str) -> dict[str, Ratio]:
     """Return the ratio of each variant to the base that leads the scenario."""
     ratios = [r for r in document.ratios if r.scenario == scenario]
     bases = [r.base for r in ratios]
@@ -41,7 +41,7 @@ def leading(document: Document, scenario: str) -> dict[str, Ratio]:
     return {r.variant: r for r in ratios if r.base == base}
 
 
-def conclude(document: Document) -> str:
+def draw_conclusion(document: Document) -> str:
     """Return one sentence: what was found, and whether it is usable."""
     cpu = "Emulated CPU" if document.emulated else conditions.cpu_name(document)
     where = conditions.get_accelerator(document)
@@ -66,14 +66,14 @@ def _count_verdicts(ratios: list[Ratio]) -> str:
     time = ratios[0].unit == NS
     more, less = ("faster", "slower") if time else ("with less work", "with more")
     share = f"{len(better)} of {len(ratios)} {more}"
-    parts = [f"{share} than {base(ratios)}{_range(better)}"]
+    parts = [f"{share} than {name_base(ratios)}{_range(better)}"]
     parts += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
     unproven = len(ratios) - len(proven)
     parts += [f"{unproven} not proven or unstable"] if unproven else []
     return f"{', '.join(parts)}.{'' if time else ' Less work is not speed.'}"
 
 
-def base(ratios: list[Ratio]) -> str:
+def name_base(ratios: list[Ratio]) -> str:
     """Return the base of comparison."""
     bases = {r.base for r in ratios}
     return PEER if len(bases) > 1 else BASE_NAMES.get(ratios[0].base, ratios[0].base)
@@ -94,7 +94,7 @@ def _range(ratios: list[Ratio]) -> str:
     return f" ({write(values[0])})" if values else ""
 
 
-def commands(document: Document) -> list[str]:
+def list_commands(document: Document) -> list[str]:
     """Return how to measure it again; nothing if its command is not recorded."""
     if not (argv := document.run.get("argv")):
         return []

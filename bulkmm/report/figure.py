@@ -86,7 +86,7 @@ def _unsized(document: Document) -> list[Ratio]:
 
 def _heading(document: Document, name: str, ratios: list[Ratio]) -> str:
     work = "less work" if document.emulated else "faster"
-    than = conclusion.base(ratios)
+    than = conclusion.name_base(ratios)
     return f"{name}: how many times {work} than {than}{_emulation(document)}"
 
 

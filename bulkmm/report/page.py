@@ -24,7 +24,7 @@ HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
 VERSIONS = ("revision", "bulkmm", "python", "numpy", "qemu")
 
 
-def html(
+def render_html(
     documents: list[Document],
     names: list[str],
     title: str,
@@ -45,7 +45,9 @@ def html(
         key=lambda pair: ACCELERATORS.index(conditions.get_accelerator(pair[1]))
     )
     heads = [
-        row for name, document in named_documents for row in headlines(document, name)
+        row
+        for name, document in named_documents
+        for row in list_headlines(document, name)
     ]
     # Native first, then those with published figures.
     heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
@@ -77,10 +79,10 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "where": where,
-        "conclusion": conclusion.conclude(document),
+        "conclusion": conclusion.draw_conclusion(document),
         "notes": result_tables.list_notes([document]),
         "facts": {**conditions.list_facts(document), **versions},
-        "commands": conclusion.commands(document),
+        "commands": conclusion.list_commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
         "figure": figure.draw_figure(document, name),
@@ -101,7 +103,7 @@ def _samples(document: Document) -> Table:
     return Table(("variant", "unit", "samples"), rows)
 
 
-def headlines(whole: Document, name: str) -> Iterator[list[str]]:
+def list_headlines(whole: Document, name: str) -> Iterator[list[str]]:
     """Return before and after of the headlines: few scenarios, or those chosen."""
     document = whole.printed()
     arms = document.arms

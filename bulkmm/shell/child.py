@@ -60,20 +60,20 @@ def run_child(argv: Sequence[str], limit: float) -> str:
         with start_child(argv, output) as child, suppress(subprocess.TimeoutExpired):
             code = child.wait(limit)
         output.seek(0)
-        said = output.read()
+        text = output.read()
     if code != 0:
-        raise ChildError(argv, code, said)
-    return said
+        raise ChildError(argv, code, text)
+    return text
 
 
 @contextmanager
-def explain_failure(what: str, *, whole: bool = False) -> Iterator[None]:
+def explain_failure(problem: str, *, whole: bool = False) -> Iterator[None]:
     """Explain what a failed child could not do; ``whole``: with its full output."""
     try:
         yield
     except ChildError as error:
-        said = f"\n{error.output}" if whole else f" {error}"
-        raise BulkmmError(f"{what}:{said}") from error
+        reason = f"\n{error.output}" if whole else f" {error}"
+        raise BulkmmError(f"{problem}:{reason}") from error
 
 
 class ChildError(BulkmmError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # loading it takes long
     from rich.status import Status
 
-Seen = Callable[[dict[str, Any]], None]
+Observer = Callable[[dict[str, Any]], None]
 SLOW = 1.0  # seconds; quicker steps get no line
 
 
@@ -34,7 +34,7 @@ class Progress:
             self.status.update(text)
 
     @contextmanager
-    def shown(self, text: str) -> Iterator[None]:
+    def show_status(self, text: str) -> Iterator[None]:
         """Show a spinner with this text; if nested, the outer one shows it."""
         if not self.live:
             yield
@@ -53,25 +53,25 @@ class Progress:
                 self.status = None
 
     @contextmanager
-    def following(self, text: str, what: str) -> Iterator[Seen]:
+    def follow_events(self, text: str, name: str) -> Iterator[Observer]:
         """Show a spinner with this text, then with what is being measured."""
 
-        def seen(event: dict[str, Any]) -> None:
+        def observe(event: dict[str, Any]) -> None:
             if event["event"] in ("sample", "verified"):
                 where = f"process {event['process'] + 1}, {event['scenario']}"
-                self.detail(f"{what}: {where} {event['variant']}")
+                self.detail(f"{name}: {where} {event['variant']}")
 
-        with self.shown(text):
-            yield seen
+        with self.show_status(text):
+            yield observe
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
         """Show a step while it runs, then its duration unless it was quick."""
         start = time.monotonic()
-        with self.shown(text):
+        with self.show_status(text):
             if not self.live:
                 self.note(f"{text} ...")
             yield
-        spent = time.monotonic() - start
-        if spent > SLOW:
-            self.note(f"{text}: {spent:.1f} s")
+        duration = time.monotonic() - start
+        if duration > SLOW:
+            self.note(f"{text}: {duration:.1f} s")

@@ -27,14 +27,14 @@ SIZED = "vmap"  # the path whose first two arguments are the ends of a range
 
 @dataclass(frozen=True)
 class Function:
-    """A function that is counted; served: a path of the module hooks it."""
+    """A function that is counted, and whether a path of the module hooks it."""
 
     path: str
     name: str
-    served: bool = True
+    is_hooked: bool = True
 
 
-def functions(root: SystemFiles, machine: str) -> tuple[list[Function], list[str]]:
+def find_functions(root: SystemFiles, machine: str) -> tuple[list[Function], list[str]]:
     """Return the functions to count that this kernel has, and what it lacks."""
     allocator = Kernel(root).zeroing == "allocator"
     wanted: list[tuple[Function, list[str]]] = []  # and all its names, newest first
@@ -45,7 +45,7 @@ def functions(root: SystemFiles, machine: str) -> tuple[list[Function], list[str
             name = INSTEAD.get(hook, hook)
             wanted.append((Function(path.name, name), [name, *older]))
     for name, path_name in INFORMATION.items():
-        wanted.append((Function(path_name, name, served=False), [name]))
+        wanted.append((Function(path_name, name, is_hooked=False), [name]))
     entries = symbols.look_up(root, [name for _, names in wanted for name in names])
     by_name: dict[str, Function] = {}
     missing = []

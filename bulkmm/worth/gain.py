@@ -24,7 +24,7 @@ from bulkmm.worth.functions import INSTEAD, SIZED, Function
 if TYPE_CHECKING:
     from bulkmm.results.model import Document, Ratio
 
-KEPT = Path(__file__).with_name("ratios.json")
+RATIOS_FILE = Path(__file__).with_name("ratios.json")
 STOCK, MODULE_VARIANTS = "stock", ("bulkmm", "pte")
 IOREMAP, SMALL, LARGE = "ioremap", "vmap-small", "vmap-large"
 # By path, or by what else tells calls apart: scenarios that show the least and the most
@@ -55,32 +55,32 @@ GainsJson = dict[str, dict[str, Any]]  # the same, as JSON
 
 
 @dataclass(frozen=True)
-class Known:
+class Figures:
     """The figures that apply here, and where they come from."""
 
     source: str
     gains: Gains
 
 
-def of(document: "Document") -> Gains:
+def extract_gains(document: "Document") -> Gains:
     """Return the figures of a result of "bench kernel"."""
     stock = {r.scenario: r for r in document.results if r.variant == STOCK}
     devices = (r.size for r in document.results if r.operation == "memmap" and r.size)
-    known = name_scenarios(name_size(next(devices, 0) or MIB))
+    names_by_kind = name_scenarios(name_size(next(devices, 0) or MIB))
     ratios = {
-        ratio.scenario: round(ratio.ratio, 2) if _sure(ratio) else 1.0
+        ratio.scenario: round(ratio.ratio, 2) if _is_certain(ratio) else 1.0
         for ratio in document.ratios
         if ratio.base == STOCK and ratio.variant in MODULE_VARIANTS
     }
     gains = {}
-    for kind, scenarios in known.items():
+    for kind, scenarios in names_by_kind.items():
         if names := [name for name in scenarios if name in ratios]:
             rate = stock[names[-1]].bytes / stock[names[-1]].median
             gains[kind] = Gain([ratios[name] for name in names], round(rate, 2))
     return gains
 
 
-def _sure(ratio: "Ratio") -> bool:
+def _is_certain(ratio: "Ratio") -> bool:
     """Return whether it differs from 1, by itself: others do not matter here."""
     low, high = ratio.ci95
     return not (low <= 1 <= high or ratio.unstable)
@@ -94,17 +94,17 @@ def name_scenarios(device: str) -> dict[str, list[str]]:
     }
 
 
-def kept(cpu: str, release: str, file: Path = KEPT) -> Known:
+def read_gains(cpu: str, release: str, file: Path = RATIOS_FILE) -> Figures:
     """Return the figures kept for a CPU, or the least gains of all others."""
     cpus: dict[str, dict[str, GainsJson]] = json.loads(file.read_text(encoding="utf-8"))
     if cpu in cpus:
         series = _nearest(release, cpus[cpu])
-        return Known(f"this CPU's results on {series}", _least([cpus[cpu][series]]))
+        return Figures(f"this CPU's results on {series}", _least([cpus[cpu][series]]))
     other_gains = [
         by_series[_nearest(release, by_series)] for by_series in cpus.values()
     ]
     source = f"the least of {len(other_gains)} other CPUs: this one has no results yet"
-    return Known(source, _least(other_gains))
+    return Figures(source, _least(other_gains))
 
 
 def _nearest(release: str, series: Iterable[str]) -> str:
@@ -118,8 +118,8 @@ def _least(candidates: Iterable[GainsJson]) -> Gains:
     """Return the least gain in each scenario."""
     lowest: Gains = {}
     for gains in candidates:
-        for kind, kept_of_it in gains.items():
-            figure = Gain(**kept_of_it)
+        for kind, fields in gains.items():
+            figure = Gain(**fields)
             least = lowest.setdefault(kind, figure)
             ratios = [
                 min(pair) for pair in zip(least.ratios, figure.ratios, strict=False)
@@ -134,9 +134,11 @@ def is_served(function: Function, bits: int) -> bool:
     return function.path != SIZED or bits > ONE_PAGE
 
 
-def span(figures: Known, function: Function, bits: int) -> tuple[float, float] | None:
+def find_span(
+    figures: Figures, function: Function, bits: int
+) -> tuple[float, float] | None:
     """Return how many times faster calls get, at least and at most; None: unknown."""
-    gain = figures.gains.get(_kind(function, bits)) if function.served else None
+    gain = figures.gains.get(_kind(function, bits)) if function.is_hooked else None
     return (min(gain.ratios), max(gain.ratios)) if gain else None
 
 
@@ -149,7 +151,7 @@ def _kind(function: Function, bits: int) -> str:
     return "clear" if function.path == "alloc" else function.path
 
 
-def work(figures: Known, function: Function, pages: float) -> float:
+def estimate_work(figures: Figures, function: Function, pages: float) -> float:
     """Return the most seconds that calls spend on what a path does.
 
     A fault that is timed in place of its clearing does more than clear a page, or gets
@@ -161,7 +163,7 @@ def work(figures: Known, function: Function, pages: float) -> float:
     return pages * HUGE / gain.gb_per_s / 1e9
 
 
-def saved(seconds: float, ratio: float) -> float:
+def compute_saving(seconds: float, ratio: float) -> float:
     """Return the seconds that would be saved; none by what is slower."""
     return max(seconds * (1 - 1 / ratio), 0.0)
 
@@ -177,7 +179,7 @@ class Early:
     saved_seconds: float | None
 
 
-def early(root: SystemFiles, figures: Known) -> list[Early]:
+def estimate_early(root: SystemFiles, figures: Figures) -> list[Early]:
     """Return what happened at boot, and what will happen at the first use."""
     findings = []
     nbytes, total, module = missed_devices.measure_missed(root)
@@ -199,11 +201,13 @@ def early(root: SystemFiles, figures: Known) -> list[Early]:
 
 
 def _worked(
-    path: str, description: str, nbytes: int, figures: Known, *, share: float = 1
+    path: str, description: str, nbytes: int, figures: Figures, *, share: float = 1
 ) -> Early:
     """Return the time for memory of which a path writes a share."""
     gain = figures.gains.get(path)
     if not gain:
         return Early(path, description, nbytes, None, None)
     seconds = nbytes * share / gain.gb_per_s / 1e9
-    return Early(path, description, nbytes, seconds, saved(seconds, gain.ratios[-1]))
+    return Early(
+        path, description, nbytes, seconds, compute_saving(seconds, gain.ratios[-1])
+    )

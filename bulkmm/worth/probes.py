@@ -122,7 +122,7 @@ def _huge_pages() -> int:
 
 
 @contextmanager
-def installed(home: SystemFiles, functions: Iterable[str]) -> Iterator[Probes]:
+def install_probes(home: SystemFiles, functions: Iterable[str]) -> Iterator[Probes]:
     """Have probes on functions; a signal comes as soon as all are installed."""
     with own_instance(home, "worth") as (name, interruptible):
         probes = Probes(home, name)

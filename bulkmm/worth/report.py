@@ -14,7 +14,7 @@ from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 from bulkmm.worth.functions import INSTEAD, Function
-from bulkmm.worth.gain import Early, Known
+from bulkmm.worth.gain import Early, Figures
 from bulkmm.worth.probes import Counts
 
 COST_NS = 3000  # of a call: 9,000 instructions (test_worth_guest.py), three per ns
@@ -79,7 +79,9 @@ class Worth(Record):
     verdict: str
 
 
-def row(function: Function, counts: Counts, figures: Known, duration: float) -> Row:
+def make_row(
+    function: Function, counts: Counts, figures: Figures, duration: float
+) -> Row:
     """Return the row of a function: the times of its calls by size, scaled to all."""
     sums = [s for s in counts.sums if s.function == function.name]
     calls, timed = counts.calls.get(function.name, 0), sum(s.calls for s in sums)
@@ -91,26 +93,26 @@ def row(function: Function, counts: Counts, figures: Known, duration: float) -> 
         (
             min(
                 s.ns * scale / 1e9,
-                gain.work(figures, function, s.calls * pages / timed),
+                gain.estimate_work(figures, function, s.calls * pages / timed),
             ),
-            gain.span(figures, function, s.bits),
+            gain.find_span(figures, function, s.bits),
         )
         for s in large
     ]
     saved = ratio = None
     if known_spans := [(t, span) for t, span in spans if span]:
         saved = tuple(
-            round(sum(gain.saved(t, span[i]) for t, span in known_spans), 6)
+            round(sum(gain.compute_saving(t, span[i]) for t, span in known_spans), 6)
             for i in (0, 1)
         )
         ratios = [span for _, span in known_spans]
         ratio = min(r for r, _ in ratios), max(r for _, r in ratios)
-    elif span := gain.span(figures, function, gain.ONE_MIB + 1):
+    elif span := gain.find_span(figures, function, gain.ONE_MIB + 1):
         ratio = span
     return Row(
         path=function.path,
         function=function.name,
-        served=function.served,
+        served=function.is_hooked,
         calls=calls,
         too_small=sum(s.calls for s in sums) - sum(s.calls for s in large),
         timed=timed,
@@ -121,7 +123,7 @@ def row(function: Function, counts: Counts, figures: Known, duration: float) -> 
     )
 
 
-def verdict(rows: list[Row], early: list[Early], duration: float) -> str:
+def state_verdict(rows: list[Row], early: list[Early], duration: float) -> str:
     """Return one sentence: load it, try it, or not needed."""
     load: list[str] = []
     perhaps: list[str] = []
@@ -159,7 +161,7 @@ def _calls(rows: list[Row], path: str) -> int:
     return sum(one.calls for one in rows if path in ("", one.path))
 
 
-def compare(earlier: Worth, rows: list[Row]) -> list[Comparison]:
+def compare_results(earlier: Worth, rows: list[Row]) -> list[Comparison]:
     """Return what was expected of each function against what it takes now."""
     then = {one.function: one for one in earlier.functions}
     comparisons = []
@@ -167,8 +169,8 @@ def compare(earlier: Worth, rows: list[Row]) -> list[Comparison]:
         old = then.get(current.function)
         expected, before, now = (
             old.ratio if old else None,
-            _each(old),
-            _each(current),
+            _time_call(old),
+            _time_call(current),
         )
         ratio = before / now if before and now else None
         row = Comparison(current.path, current.function, expected, before, now, ratio)
@@ -176,7 +178,7 @@ def compare(earlier: Worth, rows: list[Row]) -> list[Comparison]:
     return comparisons
 
 
-def _each(entry: Row | None) -> float | None:
+def _time_call(entry: Row | None) -> float | None:
     """Return the time of a call that the module serves: those timed, not scaled."""
     if not entry or entry.timed <= entry.too_small:
         return None
@@ -184,26 +186,27 @@ def _each(entry: Row | None) -> float | None:
     return entry.seconds / scale / (entry.timed - entry.too_small) * 1e9
 
 
-def read(file: Path) -> Worth:
+def read_result(file: Path) -> Worth:
     """Return the result in a file."""
     try:
-        result: Worth = _as(Worth, json.loads(file.read_text(encoding="utf-8")), "")
+        text = file.read_text(encoding="utf-8")
+        result: Worth = _convert(Worth, json.loads(text), "")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
     return result
 
 
-def _as(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401
+def _convert(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     """Return what JSON says as a type; later versions may have further members."""
     if hasattr(kind, "__dataclass_fields__"):
         types = get_type_hints(kind).items()
-        return kind(**{one: _as(its, value[one], one) for one, its in types})
+        return kind(**{one: _convert(its, value[one], one) for one, its in types})
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
-        return None if value is None else _as(inner[0], value, name)
+        return None if value is None else _convert(inner[0], value, name)
     if origin in (list, tuple) and isinstance(value, list):
         kinds = inner if origin is tuple else inner * len(value)
-        return origin(_as(*one, name) for one in zip(kinds, value, strict=True))
+        return origin(_convert(*one, name) for one in zip(kinds, value, strict=True))
     accepted = (int, float) if kind is float else origin
     if value in inner if origin is Literal else isinstance(value, accepted):
         return value
@@ -220,7 +223,7 @@ def _span(span: Span, unit: str = "") -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def sheet(result: Worth) -> Table:
+def make_table(result: Worth) -> Table:
     """Return the table."""
     rows = [
         (
@@ -243,7 +246,7 @@ def _faster(entry: Row) -> str:
     return "?" if entry.served else ""
 
 
-def notes(result: Worth) -> list[str]:
+def list_notes(result: Worth) -> list[str]:
     """Return the lines below the table: what happened before, and what it means."""
     remarks = [*map(_early, result.before)]
     remarks += [
@@ -271,7 +274,7 @@ def notes(result: Worth) -> list[str]:
     return [*remarks, f"counting took {_s(result.cost_seconds)}: {many}"]
 
 
-def where(result: Worth) -> str:
+def describe_scope(result: Worth) -> str:
     """Return what was counted: for how long, on what."""
     during = f" while {result.command[0]} ran" if result.command else ""
     loaded = ", module loaded" if result.module else ""
@@ -287,10 +290,11 @@ def _early(work: Early) -> str:
     return f"{line}: about {_s(work.seconds)} (calculated), {less}"
 
 
-def lines(result: Worth) -> list[str]:
+def format_lines(result: Worth) -> list[str]:
     """Return the screen: verdict, table, notes, and a comparison if there is one."""
-    table = align_columns([HEADINGS, *sheet(result).rows])
-    screen = [result.verdict, "", where(result), "", *table, "", *notes(result)]
+    table = align_columns([HEADINGS, *make_table(result).rows])
+    head = [result.verdict, "", describe_scope(result), ""]
+    screen = [*head, *table, "", *list_notes(result)]
     if result.compared:
         heads = ("path", "function", "expected", "measured", "a call before", "now")
         screen += ["", *align_columns([heads, *map(_comparison_row, result.compared)])]

@@ -21,8 +21,8 @@ from bulkmm.results import host
 from bulkmm.shell import checkout, files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 from bulkmm.worth import gain, probes, report
-from bulkmm.worth.functions import Function, functions
-from bulkmm.worth.gain import Known
+from bulkmm.worth.functions import Function, find_functions
+from bulkmm.worth.gain import Figures
 from bulkmm.worth.probes import Probes
 from bulkmm.worth.report import Worth
 
@@ -33,25 +33,25 @@ OUTPUT_NAME = "the result"
 STDERR = 2
 
 
-def run(args: argparse.Namespace) -> int:
+def run_worth(args: argparse.Namespace) -> int:
     """Count, then print what would be saved."""
     root = SystemFiles(Path("/"))
     seconds = _seconds(args)
-    earlier = report.read(args.compare) if args.compare else None
+    earlier = report.read_result(args.compare) if args.compare else None
     files.need_place(args.output, OUTPUT_NAME)
-    home = SystemFiles(root.at(_need(root)))
-    wanted, missing = _wanted(root, args.path or [])
+    home = SystemFiles(root.at(_require_tracefs(root)))
+    wanted, missing = _select(root, args.path or [])
     cpu, release = host.cpu_name(), platform.release()
-    figures = _measure(release) if args.measure else gain.kept(cpu, release)
+    figures = _measure(release) if args.measure else gain.read_gains(cpu, release)
     try:
-        with probes.installed(home, [one.name for one in wanted]) as active_probes:
+        with probes.install_probes(home, [one.name for one in wanted]) as active_probes:
             began = time.monotonic()
-            code = _while(args.words, active_probes, seconds, quiet=args.json)
+            code = _wait_for(args.words, active_probes, seconds, quiet=args.json)
             duration, counts = time.monotonic() - began, active_probes.read()
     except OSError as error:
         raise _probe_error(root, error) from error
-    rows = [report.row(one, counts, figures, duration) for one in wanted]
-    early = gain.early(root, figures)
+    rows = [report.make_row(one, counts, figures, duration) for one in wanted]
+    early = gain.estimate_early(root, figures)
     result = Worth(
         kernel=release,
         cpu=cpu,
@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
         not_counted=missing,
         before=early,
         cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
-        compared=report.compare(earlier, rows) if earlier else [],
-        verdict=report.verdict(rows, early, duration),
+        compared=report.compare_results(earlier, rows) if earlier else [],
+        verdict=report.state_verdict(rows, early, duration),
     )
     try:
-        result.print_output(report.lines(result), as_json=args.json)
+        result.print_output(report.format_lines(result), as_json=args.json)
     finally:
         if args.output:
             files.write_file(args.output, result.to_json() + "\n", OUTPUT_NAME)
@@ -88,7 +88,7 @@ def _seconds(args: argparse.Namespace) -> float:
     return seconds
 
 
-def _need(root: SystemFiles) -> str:
+def _require_tracefs(root: SystemFiles) -> str:
     """Return where tracefs is; raise if nothing can be counted here."""
     if os.geteuid():
         raise BulkmmError("worth places probes in the kernel: run it as root")
@@ -113,8 +113,8 @@ def _need(root: SystemFiles) -> str:
     return place
 
 
-def _wanted(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[str]]:
-    candidates, missing = functions(root, platform.machine())
+def _select(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[str]]:
+    candidates, missing = find_functions(root, platform.machine())
     path_names = list(dict.fromkeys(one.path for one in candidates))
     for path in paths:
         if path not in path_names:
@@ -125,7 +125,7 @@ def _wanted(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[s
     return candidates, missing
 
 
-def _while(
+def _wait_for(
     words: list[str], active_probes: Probes, seconds: float, *, quiet: bool
 ) -> int:
     """Wait for a command, or for so long; return the exit code to end with."""
@@ -167,8 +167,8 @@ def _probe_error(root: SystemFiles, error: OSError) -> BulkmmError:
     return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
 
 
-def _measure(release: str) -> Known:
+def _measure(release: str) -> Figures:
     """Return figures that are measured now, as bench/ in a checkout does it."""
     ratios = checkout.import_room("bench.kernel.ratios", "--measure")
-    known: Known = ratios.measure_ratios(release)
-    return known
+    figures: Figures = ratios.measure_ratios(release)
+    return figures

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError, GuestError
-from bulkmm.shell.progress import Seen
+from bulkmm.shell.progress import Observer
 from lab.choices import CPUS
 from lab.machine import klog
 from lab.machine.arch import X86_64, Arch
@@ -83,7 +83,7 @@ class Outcome:
     peak_rss: int = 0
     seconds: float = 0.0
     code: int | None = None  # of QEMU; None: it was stopped
-    on_event: Seen = lambda _event: None
+    on_event: Observer = lambda _event: None
 
     def of(self, event: str, **wanted: object) -> list[dict[str, Any]]:
         """Return events of one kind whose fields have these values, in order."""
@@ -247,7 +247,7 @@ def boot(
     root: DebianRoot,
     run: Path,
     silent: float = SILENT,
-    on_event: Seen = lambda _event: None,
+    on_event: Observer = lambda _event: None,
 ) -> Outcome:
     """Run a guest to its end; raise GuestError unless it ended as it should.
 
@@ -264,7 +264,7 @@ def boot(
 
 
 def _once(
-    guest: Guest, root: DebianRoot, run: Path, silent: float, on_event: Seen
+    guest: Guest, root: DebianRoot, run: Path, silent: float, on_event: Observer
 ) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
     argv += [str(root.path), *command(guest, root, run)]

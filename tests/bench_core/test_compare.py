@@ -52,7 +52,7 @@ def judge_samples(
     before: list[float], after: list[float], threshold: float = 0.05
 ) -> str:
     pair = arm("s", "v", before), arm("s", "v", after)
-    return compare.judge([pair], threshold)[0].verdict
+    return compare.judge_pairs([pair], threshold)[0].verdict
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_one_cell_among_a_hundred_takes_no_more_files() -> None:
         for i in range(99)
     ]
     pairs += [(arm("s", "v", times(100, 4)), arm("s", "v", times(150, 4, seed=2)))]
-    cells = compare.judge(pairs, 0)
+    cells = compare.judge_pairs(pairs, 0)
     assert cells[0].before.variant == "v"
     assert [cell.verdict for cell in cells].count(SLOWER) == 1
 

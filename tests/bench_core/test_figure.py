@@ -42,7 +42,7 @@ def emulated(*names: str) -> Document:
 
 
 def draw(document: Document) -> ET.Element:
-    root = ET.fromstring(page.html([document], ["6.12"], "t"))  # noqa: S314 - our own
+    root = ET.fromstring(page.render_html([document], ["6.12"], "t"))  # noqa: S314 - our own
     return next(root.iter(f"{SVG}svg"))
 
 

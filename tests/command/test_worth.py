@@ -18,7 +18,7 @@ from bulkmm.control import tracefs
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.worth import gain, report, run
-from bulkmm.worth.functions import Function, functions
+from bulkmm.worth.functions import Function, find_functions
 from bulkmm.worth.probes import Counts, Sum
 from lab.machine.kernels import SERIES
 
@@ -59,8 +59,8 @@ def root(kernel: Fake) -> SystemFiles:
 
 
 def test_a_machine_that_can_count(root: SystemFiles) -> None:
-    assert run._need(root) == "/sys/kernel/tracing"
-    available, missing = functions(root, "x86_64")
+    assert run._require_tracefs(root) == "/sys/kernel/tracing"
+    available, missing = find_functions(root, "x86_64")
     assert {CLEAR, VMAP, Function("memmap", "memmap_init_zone_device")} < {*available}
     assert {one.path for one in available} == {
         "memmap",
@@ -89,34 +89,34 @@ def test_a_machine_that_cannot(
     else:
         kernel.write(file, text)
     with pytest.raises(BulkmmError, match=message):
-        run._need(root)
+        run._require_tracefs(root)
 
 
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least(
     ratios_file: Path,
 ) -> None:
-    this_cpu = gain.kept(ZEN4, "7.3.9-amd64", ratios_file)
+    this_cpu = gain.read_gains(ZEN4, "7.3.9-amd64", ratios_file)
     assert this_cpu.source == "this CPU's results on 7.3"
-    assert gain.kept(ZEN4, "6.1.0", ratios_file).source.endswith("6.12")
-    other_cpu = gain.kept("GenuineIntel-6-1-1", "6.12.1", ratios_file)
+    assert gain.read_gains(ZEN4, "6.1.0", ratios_file).source.endswith("6.12")
+    other_cpu = gain.read_gains("GenuineIntel-6-1-1", "6.12.1", ratios_file)
     assert "2 other CPUs" in other_cpu.source
     assert other_cpu.gains[gain.LARGE].ratios == [5.0, 9.0]
 
 
 def test_figures_are_kept_of_every_path() -> None:
-    ratios = json.loads(gain.KEPT.read_text())
+    ratios = json.loads(gain.RATIOS_FILE.read_text())
     assert {*gain.SCENARIOS} <= {*ratios[ZEN4][SERIES[0]]}
 
 
 def test_untimed_calls_are_scaled_and_single_pages_left_out(ratios_file: Path) -> None:
-    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
+    ratios = gain.read_gains(ZEN4, "6.12.1", ratios_file)
     sums = [Sum(VMAP.name, 12, 50, 5_000_000), Sum(VMAP.name, 27, 30, 30_000_000)]
-    row = report.row(VMAP, Counts({VMAP.name: 160}, sums), ratios, 2.0)
+    row = report.make_row(VMAP, Counts({VMAP.name: 160}, sums), ratios, 2.0)
     assert (row.calls, row.timed, row.too_small) == (160, 80, 50)
     assert row.seconds == pytest.approx(0.06)
     assert row.cpu_share == pytest.approx(0.03)
     assert row.saved_seconds == pytest.approx((0.048, 0.057))
-    assert report._each(row) == pytest.approx(1_000_000)
+    assert report._time_call(row) == pytest.approx(1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -133,39 +133,46 @@ def test_the_verdict(
 ) -> None:
     counts = Counts({CLEAR.name: 99}, [Sum(CLEAR.name, 40, 99, ms * 1_000_000)])
     ratios = (
-        gain.kept(ZEN4, release, ratios_file) if release else gain.Known("none", {})
+        gain.read_gains(ZEN4, release, ratios_file)
+        if release
+        else gain.Figures("none", {})
     )
-    rows = [report.row(one, counts, ratios, 60) for one in (CLEAR, VMAP)]
-    verdict = report.verdict(rows, [], 60)
+    rows = [report.make_row(one, counts, ratios, 60) for one in (CLEAR, VMAP)]
+    verdict = report.state_verdict(rows, [], 60)
     assert verdict.startswith(prefix), verdict
     assert verdict.endswith("Nothing called vmap.")
 
 
 def test_what_no_path_serves_is_no_gain(ratios_file: Path) -> None:
-    migrated = replace(CLEAR, name="folio_mc_copy", served=False)
+    migrated = replace(CLEAR, name="folio_mc_copy", is_hooked=False)
     counts = Counts({migrated.name: 9}, [Sum(migrated.name, 40, 9, 30_000_000_000)])
-    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
-    rows = [report.row(one, counts, ratios, 60) for one in (CLEAR, migrated)]
+    ratios = gain.read_gains(ZEN4, "6.12.1", ratios_file)
+    rows = [report.make_row(one, counts, ratios, 60) for one in (CLEAR, migrated)]
     assert (rows[1].seconds, rows[1].ratio, rows[1].saved_seconds) == (30, None, None)
     verdict = "not needed for what ran in 60.0 s. Nothing called clear."
-    assert report.verdict(rows, [], 60) == verdict
+    assert report.state_verdict(rows, [], 60) == verdict
 
 
 def test_of_a_fault_only_the_clearing_gets_faster(ratios_file: Path) -> None:
     fault = Function("alloc", "do_huge_pmd_anonymous_page")
     counts = Counts({fault.name: 512}, [Sum(fault.name, 40, 256, 9_000_000_000)])
-    row = report.row(fault, counts, gain.kept(ZEN4, "6.12.1", ratios_file), 60)
+    row = report.make_row(
+        fault, counts, gain.read_gains(ZEN4, "6.12.1", ratios_file), 60
+    )
     assert row.seconds == pytest.approx(18)
     cleared = 1  # s, of 1 GiB
     assert row.saved_seconds == pytest.approx((cleared * 0.375, cleared * 0.6))
     partial = replace(counts, huge_pages=128)  # so many of the faults
-    row = report.row(fault, partial, gain.kept(ZEN4, "6.12.1", ratios_file), 60)
+    row = report.make_row(
+        fault, partial, gain.read_gains(ZEN4, "6.12.1", ratios_file), 60
+    )
     assert row.saved_seconds == pytest.approx((cleared * 0.375 / 4, cleared * 0.6 / 4))
 
 
 def test_the_least_gain_of_copy_is_its_least_scenario() -> None:
-    of = gain.Known("", {"copy": gain.Gain([1.5, 1.2, 2.0], 1)})
-    assert gain.span(of, Function("copy", "copy_user_large_folio"), 0) == (1.2, 2.0)
+    of = gain.Figures("", {"copy": gain.Gain([1.5, 1.2, 2.0], 1)})
+    function = Function("copy", "copy_user_large_folio")
+    assert gain.find_span(of, function, 0) == (1.2, 2.0)
 
 
 def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
@@ -173,14 +180,14 @@ def test_what_happened_before(kernel: Fake, ratios_file: Path) -> None:
     kernel.write("/proc/zoneinfo", f"{zoneinfo}Node 1, zone    DMA")
     make_pool(kernel, {0: (40, 40, 0)})
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 8")
-    ratios = gain.kept(ZEN4, "6.12.1", ratios_file)
-    devices, pages = gain.early(SystemFiles(kernel.root), ratios)
+    ratios = gain.read_gains(ZEN4, "6.12.1", ratios_file)
+    devices, pages = gain.estimate_early(SystemFiles(kernel.root), ratios)
     assert (devices.bytes, pages.bytes) == (100 << 30, 64 << 20)
     assert devices.seconds == pytest.approx(0.25)
     assert pages.seconds == pytest.approx(1 / 16)
     assert devices.saved_seconds == pytest.approx(0.25 * 3 / 4)
     load_module(kernel)  # which has seen them come up
-    assert gain.early(SystemFiles(kernel.root), ratios) == [pages]
+    assert gain.estimate_early(SystemFiles(kernel.root), ratios) == [pages]
 
 
 def test_only_the_dead_are_swept(tmp_path: Path) -> None:
@@ -196,9 +203,9 @@ def test_only_the_dead_are_swept(tmp_path: Path) -> None:
 def test_an_earlier_result_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ratios = gain.kept(ZEN4, "6.12.1")
+    ratios = gain.read_gains(ZEN4, "6.12.1")
     counts = Counts({CLEAR.name: 8}, [Sum(CLEAR.name, 40, 8, 800_000)])
-    row = report.row(CLEAR, counts, ratios, 1.0)
+    row = report.make_row(CLEAR, counts, ratios, 1.0)
     result = report.Worth(
         kernel="6.12.1",
         cpu=ZEN4,
@@ -216,11 +223,15 @@ def test_an_earlier_result_is_read_again(
     file = tmp_path / "worth.json"
     file.write_text(result.to_json())
     monkeypatch.setitem(sys.modules, "msgspec", None)  # not in every system
-    earlier = report.read(file)
+    earlier = report.read_result(file)
     monkeypatch.undo()
-    (comparison,) = report.compare(earlier, [replace(row, seconds=row.seconds / 2)])
+    (comparison,) = report.compare_results(
+        earlier, [replace(row, seconds=row.seconds / 2)]
+    )
     assert comparison.ratio == pytest.approx(2)
-    assert "expected" in "\n".join(report.lines(replace(result, compared=[comparison])))
+    assert "expected" in "\n".join(
+        report.format_lines(replace(result, compared=[comparison]))
+    )
     page = tmp_path / "page.html"
     assert cli.main(["report", str(file), "-o", str(page)]) == Exit.OK
     assert "worth: what the module would save" in page.read_text()
@@ -228,7 +239,7 @@ def test_an_earlier_result_is_read_again(
     document = json.loads(result.to_json())
     document["functions"][0]["later"] = document["later"] = 1
     file.write_text(json.dumps(document))
-    assert report.read(file) == result
+    assert report.read_result(file) == result
     many = {**document["functions"][0], "calls": "many"}
     for wrong, message in (
         ({"kind": "status"}, "kind 'status'"),
@@ -238,7 +249,7 @@ def test_an_earlier_result_is_read_again(
     ):
         file.write_text(json.dumps({**document, **wrong}))
         with pytest.raises(BulkmmError, match=f"a result of bulkmm worth: {message}"):
-            report.read(file)
+            report.read_result(file)
 
 
 def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ def test_the_pages_are_in_step_with_the_results() -> None:
     for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
         text = file.read_text()
         assert text == make(text, cpus), f"{name_page(file)} {STALE}"
-    assert gain.KEPT.read_text() == figures.ratios(cpus), f"ratios.json {STALE}"
+    assert gain.RATIOS_FILE.read_text() == figures.ratios(cpus), f"ratios.json {STALE}"
 
 
 def test_without_results_the_page_says_so() -> None:

@@ -38,6 +38,12 @@ def test_a_name_of_the_field_passes(source: str) -> None:
     assert not list(names.check_names(ast.parse(source), test=False))
 
 
+def test_only_members_of_json_keep_their_names() -> None:
+    source = "class Check:\n    says: str\n    seen: str\nsays: str"
+    faults = names.check_names(ast.parse(source), {"says"}, test=False)
+    assert sorted(fault[:7] for fault in faults) == ["3: seen", "4: says"]
+
+
 @pytest.mark.parametrize(
     ("title", "passes"),
     [

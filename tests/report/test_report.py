@@ -13,7 +13,7 @@ import pytest
 
 from bulkmm import cli
 from bulkmm.report import page
-from bulkmm.report.conclusion import commands, conclude
+from bulkmm.report.conclusion import draw_conclusion, list_commands
 from bulkmm.results.model import Document, Ratio
 from bulkmm.results.result_tables import TIMES
 from bulkmm.shell.errors import Exit
@@ -107,7 +107,7 @@ def test_native_comes_first_then_what_has_something_published() -> None:
         for variant in ("off", "on")
     ]
     native, kvm = (made.document(arms, [("off", "on")], w) for w in ("native", "KVM"))
-    root = ET.fromstring(page.html([kvm, native], ["a", "b"], "t"))  # noqa: S314
+    root = ET.fromstring(page.render_html([kvm, native], ["a", "b"], "t"))  # noqa: S314
     heads = [
         " ".join([text(elements(row, "th")[0]), *map(text, elements(row, "td")[:2])])
         for row in elements(elements(root, "tbody")[0], "tr")
@@ -121,7 +121,7 @@ def test_native_comes_first_then_what_has_something_published() -> None:
 def test_results_without_ratios_or_figures() -> None:
     lone = made.document([made.arm("alone", "only", 1, 1)], [])
     for document in (lone, made.document([], [])):
-        html = page.html([document], ["x"], "t")
+        html = page.render_html([document], ["x"], "t")
         ET.fromstring(html)  # noqa: S314 - our own
         assert 'id="headline"' not in html
         assert "<figure>" not in html
@@ -129,7 +129,10 @@ def test_results_without_ratios_or_figures() -> None:
 
 def test_the_same_results_make_the_same_page(page_text: str) -> None:
     documents = [make() for make in DOCUMENTS.values()]
-    assert page.html(documents, [*DOCUMENTS], "bulkmm: before and after") == page_text
+    assert (
+        page.render_html(documents, [*DOCUMENTS], "bulkmm: before and after")
+        == page_text
+    )
 
 
 def test_names_and_a_title_that_no_text_can_have(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def concluded(*pairs: tuple[str, float], where: str = "native", **more: Any) -> 
     arms = [
         made.arm(s, variant, 1) for s, _ in pairs for variant in ("stock", "bulkmm")
     ]
-    return conclude(Document(made.machine(where), arms, ratios))
+    return draw_conclusion(Document(made.machine(where), arms, ratios))
 
 
 def test_what_is_concluded() -> None:
@@ -163,20 +166,21 @@ def test_what_is_concluded() -> None:
     assert "(median 67 %, 50 % to 75 %)" in sentence
     assert TIMES not in sentence
     lone = made.document([made.arm("a", "on", 1)], [], "TCG")
-    assert "no work was counted" in conclude(lone)
-    assert "1 of 2 checks failed: no figure here is valid" in conclude(made.guest())
+    assert "no work was counted" in draw_conclusion(lone)
+    failed = draw_conclusion(made.guest())
+    assert "1 of 2 checks failed: no figure here is valid" in failed
 
 
 def test_how_to_take_it_again() -> None:
     document = made.kernel()
     document.machine["revision"] = "0123abc+"
     document.run["argv"] = ["bench", "populate", "--kind=4k", "-o", "a b.json"]
-    checkout, changed, command = commands(document)
+    checkout, changed, command = list_commands(document)
     assert checkout == "git checkout 0123abc && make build"
     assert changed.startswith("#")
     assert command == ".venv/bin/bulkmm bench populate --kind=4k -o 'a b.json'"
     del document.run["argv"]
-    assert commands(document) == []
+    assert list_commands(document) == []
 
 
 def test_without_its_libraries(
