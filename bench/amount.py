@@ -12,7 +12,7 @@ MOST = 10000  # upper bound of the programs
 SPARE = 64 << 20  # bytes for the program and the rest of the system
 
 
-def repeats(args: argparse.Namespace) -> tuple[int, int]:
+def read_repeats(args: argparse.Namespace) -> tuple[int, int]:
     """Return the requested rounds and processes."""
     rounds, processes = QUICK_ROUNDS, QUICK_PROCESSES
     if not args.quick:

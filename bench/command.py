@@ -32,7 +32,7 @@ bench: : WHAT
     Measure in processes on this CPU, without a virtual machine and with nothing loaded:
     the core and its peers, the ways to populate, and the own code of stock kernels.
 
-bench clear: bench.run:bench
+bench clear: bench.run:run_bench
     time the ways to zero memory, and what they cost its next user
     example: --quick -o clear.json
     Time the ways to zero memory by extents of 4 KiB to 1 GiB: REP STOSB over the extent
@@ -40,24 +40,24 @@ bench clear: bench.run:bench
     in the cache or bypassing it; cold, hot, and with every extent read in order,
     written, or read in random order at once. {HOW}
 {BACKEND}
-bench copy: bench.run:bench
+bench copy: bench.run:run_bench
     time the ways to copy memory, by size
     example: --quick --all-rows
     Time the ways to copy memory, from 4 KiB to 1 GiB at a time: glibc's memcpy,
     libpmem2, a plain loop, REP MOVSB, bulkmm; cold, hot and misaligned. {HOW}
 {BACKEND}
-bench first-use: bench.run:bench
+bench first-use: bench.run:run_bench
     time what it costs to measure the backends at first use
     example: --quick
     Time a gigabyte of work that begins with nothing measured, and the same work once
     calibration is done. {HOW}
 {BACKEND}
-bench all: bench.run:bench
+bench all: bench.run:run_bench
     measure all of these: one table, one result
     example: --quick -o a.json
     Measure clear, copy and first-use in one result. {HOW}
 {COMMON}
-bench populate: bench.run:populate
+bench populate: bench.run:run_populate
     time the ways to make memory resident, QEMU's too
     example: --quick --kind thp
     Time the ways to make memory resident, by kind of page: memset, MAP_POPULATE,
@@ -69,7 +69,7 @@ bench populate: bench.run:populate
 --reserve  reserve huge pages for hugetlb while it runs (root)
 --processes N<1..{amount.MOST}>  take N samples of each variant
 {ENDS}
-bench kernel: bench.kernel.run:kernel
+bench kernel: bench.kernel.run:run_kernel
     time a stock kernel's own code against the module's
     example: memmap --kernel 7.3 --quick
     Run a stock kernel's own machine code, and the built module's, in a process on this
@@ -96,7 +96,7 @@ bench kernel: bench.kernel.run:kernel
 --case LINE  measure this case only or, with --fuzz, compare it
 --break-one-word  break one word of what the module wrote: the run must fail
 {COMMON}
-bench history: bench.kernel.history:history
+bench history: bench.kernel.history:measure_history
     time the own code of the newest kernel of each series
     example: 6.12 7.3 --quick
     Run the own machine code of the newest kernel of each series that Debian's archive
@@ -106,7 +106,7 @@ kernels:KERNEL...  run these instead, named as for "bench kernel": of the lab, b
     /boot, a vmlinuz, or a .deb
 {OFTEN}{options.MARKDOWN}
 {ENDS}
-bench goals: bench.run:goals
+bench goals: bench.run:print_goals
     tell which goals kept results reach
     example: a.json
     Tell for each goal whether the ratios in kept results reach it.

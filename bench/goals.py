@@ -192,7 +192,7 @@ class Outcome(Struct, frozen=True):
         return f"{status}: {met} of {len(self.ratios)}"
 
 
-def outcomes(document: Document) -> list[Outcome]:
+def judge_goals(document: Document) -> list[Outcome]:
     """Return the outcome of each goal for which the document has results."""
     scenarios = by_scenario(one for one in document.results if one.raw)
     per_goal = [
@@ -210,8 +210,8 @@ def _arms(goal: Goal, scenarios: dict[str, Arms]) -> list[Arms]:
     uses: dict[tuple[object, ...], list[Arms]] = {}
     for arms in fit:
         result = _any_result(arms)
-        same = result.operation, result.memory, result.size, result.placement
-        uses.setdefault(same, []).append(arms)
+        shape = result.operation, result.memory, result.size, result.placement
+        uses.setdefault(shape, []).append(arms)
     return [_mean(group) for group in uses.values()]
 
 
@@ -261,20 +261,21 @@ def _is_base(goal: Goal, result: Result, arm: Result) -> bool:
     if goal.is_selection:
         return (result.way, result.threads) == (arm.way, 1) and result.backend != ""
     threads = 1 if goal.per_thread else arm.threads
-    same = result.threads == threads and not result.backend
-    return same and result.way in goal.bases.split()
+    if result.threads != threads or result.backend:
+        return False
+    return result.way in goal.bases.split()
 
 
-def sheet(document: Document) -> Table:
+def make_table(document: Document) -> Table:
     """Return each goal, its outcome, and its worst scenario."""
     rows = [
         (one.goal.title, f"{one.goal.least:.3f}", one.verdict, _describe(one.ratios[0]))
-        for one in outcomes(document)
+        for one in judge_goals(document)
     ]
     return Table(HEADINGS, rows)
 
 
-def missed(document: Document, *, selections: bool = False) -> list[str]:
+def list_missed(document: Document, *, selections: bool = False) -> list[str]:
     """Return a line for each scenario in which a goal was not reached.
 
     Marked if part of its spread reaches the goal.
@@ -282,13 +283,13 @@ def missed(document: Document, *, selections: bool = False) -> list[str]:
     return [
         f"not met: {one.goal.title}: {_describe(ratio)}"
         + (" ~" if ratio.ci95[1] >= one.goal.least else "")
-        for one in outcomes(document)
+        for one in judge_goals(document)
         for ratio in one.missed
         if one.goal.is_selection or not selections
     ]
 
 
-def disagreements(document: Document) -> list[str]:
+def list_disagreements(document: Document) -> list[str]:
     """Return a line for each selection in which processes differ by more than 3 %."""
     lines = []
     scenarios = by_scenario(one for one in document.results if one.raw)

@@ -58,7 +58,9 @@ def with_limits(
     return results, {s: {LIMIT: a.backend} for s, a in limits.items()}
 
 
-def effects(subject: Subject, results: Iterable[Result]) -> "list[stats.Effect]":
+def compute_effects(
+    subject: Subject, results: Iterable[Result]
+) -> "list[stats.Effect]":
     """Return the ratios of every scenario, to be judged with those of others."""
     ratios = []
     for arms in by_scenario(results).values():

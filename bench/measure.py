@@ -23,7 +23,7 @@ def run_bench(
 ) -> Document:
     """Measure and verify the subjects in turn; ``observer`` gets each event."""
     for request in requests:
-        check(request)
+        check_request(request)
     return measure_requests([(request, None) for request in requests], observer)
 
 
@@ -32,14 +32,19 @@ def measure_requests(
 ) -> Document:
     """Return what came of requests, with what starts a process (None: the bench)."""
     before = host.read_load()
-    result = document(
-        [(processes(request, observer, start), request) for request, start in requests]
+    result = make_document(
+        [
+            (run_processes(request, observer, start), request)
+            for request, start in requests
+        ]
     )
     result.run |= host.compare_load(before)
     return result
 
 
-def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Document:
+def make_document(
+    measurements: Iterable[tuple[list[list[Event]], Request]],
+) -> Document:
     """Return what all processes said, by subject; all ratios are judged together."""
     combined = Document(machine={**host.describe_host(), "accelerator": "native"})
     effects: list[stats.Effect] = []
@@ -51,7 +56,7 @@ def document(measurements: Iterable[tuple[list[list[Event]], Request]]) -> Docum
         subject = request.subject
         results, kinds = judge.with_limits(arms_of(logs), subject)
         combined.results += results
-        effects += judge.effects(subject, results)
+        effects += judge.compute_effects(subject, results)
         combined.checks += _verdicts(logs, subject.right, subject.wrong)
         combined.checks += judge.limit_checks(subject, results)
         for selection in (_picks(logs), kinds):
@@ -82,16 +87,16 @@ def _joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def check(request: Request) -> None:
+def check_request(request: Request) -> None:
     """Reject what cannot be measured before starting anything."""
     if (wanted := request.backend) is not None:
-        names = program.backends(request.subject.name)
+        names = program.list_backends(request.subject.name)
         if wanted not in names:
             raise unknown_word("backend", wanted, names)
     amount.check_memory(request.memory)
 
 
-def processes(
+def run_processes(
     request: Request, observer: Observer | None = None, start: Start | None = None
 ) -> list[list[Event]]:
     """Run the bench, or ``start``, for each process; ``observer`` gets each event.
@@ -99,7 +104,7 @@ def processes(
     Each process has fresh mappings, its own order and its own stack position.
     """
     chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
-    begin = start or (lambda n, pad: program.events(_arguments(request, n), pad))
+    begin = start or (lambda n, pad: program.read_events(_arguments(request, n), pad))
     logs = []
     for number in range(request.processes):
         events = []

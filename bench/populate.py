@@ -181,12 +181,12 @@ def arms(kind: str, job: Job) -> list[Way]:
 
 
 def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
-    command = [program.find().with_name(PROGRAM), scenario, kind, size, way]
+    command = [program.find_program().with_name(PROGRAM), scenario, kind, size, way]
     late = f"{scenario}, {way}: ran out of time ({LATEST} s)"
-    completed = program.run(command, LATEST, "the bench program", late)
+    completed = program.run_program(command, LATEST, "the bench program", late)
     if completed.returncode:
         raise BulkmmError(f"{scenario}, {way}: {completed.stderr.strip() or 'failed'}")
-    yield from map(program.event, completed.stdout.splitlines())
+    yield from map(program.parse_event, completed.stdout.splitlines())
 
 
 def _qemu() -> list[str]:

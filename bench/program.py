@@ -16,7 +16,7 @@ LIST_TIMEOUT = 60  # seconds
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
 
 
-def find() -> Path:
+def find_program() -> Path:
     """Return the program: BULKMM_BENCH, else the one built in the checkout."""
     forced = os.environ.get("BULKMM_BENCH")
     path = Path(forced) if forced else PROGRAM
@@ -26,7 +26,7 @@ def find() -> Path:
     return path
 
 
-def run(
+def run_program(
     command: Sequence[object],
     limit: float,
     name: str,
@@ -51,18 +51,18 @@ def run(
         raise BulkmmError(late) from error
 
 
-def backends(subject: str) -> list[str]:
+def list_backends(subject: str) -> list[str]:
     """Return the backends of a subject on this CPU, slowest first."""
     late = f"the bench program listed nothing in {LIST_TIMEOUT} s"
-    completed = run(
-        [find(), "--list", subject], LIST_TIMEOUT, "the bench program", late
+    completed = run_program(
+        [find_program(), "--list", subject], LIST_TIMEOUT, "the bench program", late
     )
     if completed.returncode:
         raise BulkmmError(f"the bench program ended with {completed.returncode}")
     return completed.stdout.split()
 
 
-def event(line: str) -> dict[str, Any]:
+def parse_event(line: str) -> dict[str, Any]:
     """Return the event in a line of the program."""
     try:
         value = json.loads(line)
@@ -73,12 +73,12 @@ def event(line: str) -> dict[str, Any]:
     return value
 
 
-def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
+def read_events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
     """Run the program and yield its JSON lines as they come.
 
     Padding in the environment shifts its stack.
     """
-    command = [str(find()), *arguments]
+    command = [str(find_program()), *arguments]
     environment = {**os.environ, "BULKMM_BENCH_PADDING": padding}
     try:
         child = subprocess.Popen(
@@ -92,7 +92,7 @@ def events(arguments: list[str], padding: str = "") -> Iterator[dict[str, Any]]:
         raise BulkmmError(f"the bench program does not run: {error}") from error
     with child:
         try:
-            yield from map(event, child.stdout or ())
+            yield from map(parse_event, child.stdout or ())
         except BaseException:
             child.kill()
             raise

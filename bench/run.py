@@ -16,10 +16,10 @@ from bulkmm.shell.errors import Exit
 from bulkmm.shell.progress import Progress
 
 
-def bench(args: argparse.Namespace) -> int:
+def run_bench(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     finish.need_place(args)
-    plan = requests(args)
+    plan = make_requests(args)
     with Progress().follow_events(
         "bench: making the memory present", "bench"
     ) as observer:
@@ -29,16 +29,16 @@ def bench(args: argparse.Namespace) -> int:
         result_tables.print_documents(
             [document], show=result_tables.Show(all_rows=args.all_rows)
         )
-        for line in reached.missed(document, selections=True):
+        for line in reached.list_missed(document, selections=True):
             print(line)
 
     return finish.finish_run(args, document, show)
 
 
-def requests(args: argparse.Namespace) -> list[Request]:
+def make_requests(args: argparse.Namespace) -> list[Request]:
     """Return the request that the command line makes."""
     by_name = subjects.SUBJECTS
-    rounds, processes = amount.repeats(args)
+    rounds, processes = amount.read_repeats(args)
     plan = []
     for subject in by_name.values() if args.action == "all" else [by_name[args.action]]:
         much = subject.quick if args.quick else subject.full
@@ -47,7 +47,7 @@ def requests(args: argparse.Namespace) -> list[Request]:
     return plan
 
 
-def populate(args: argparse.Namespace) -> int:
+def run_populate(args: argparse.Namespace) -> int:
     """Measure the ways to populate."""
     finish.need_place(args)
     size_text = args.size or ("256M" if args.quick else "1G")
@@ -71,12 +71,14 @@ def populate(args: argparse.Namespace) -> int:
     return finish.finish_run(args, document, show)
 
 
-def goals(args: argparse.Namespace) -> int:
+def print_goals(args: argparse.Namespace) -> int:
     """Print the outcome of each goal."""
     for path in args.results:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
-        reached.sheet(document).print()
-        print_lines(reached.missed(document) + reached.disagreements(document))
+        reached.make_table(document).print()
+        print_lines(
+            reached.list_missed(document) + reached.list_disagreements(document)
+        )
     return Exit.OK

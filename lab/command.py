@@ -68,7 +68,7 @@ lab matrix: lab.commands.matrix:run_matrix
 --newest  run on the newest release of each series, where it is not the one pinned
 --only REGEX  keep only runs in whose name this is found
 {PAGE}
-lab kernels: bench.kernel.every:every
+lab kernels: bench.kernel.every:check_archive
     run the module natively on every kernel image of Debian's archive
     example: --only cloud --list
     Fetch each kernel of the supported range that Debian's archive offers for x86-64,

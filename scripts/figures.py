@@ -45,7 +45,10 @@ SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Table]]]] = {
             result_tables.make_kernel_table(documents, ways=result_tables.MODULE_ARMS)
         ],
     ),
-    "Kernel after kernel": ("history", lambda documents: [history.sheet(*documents)]),
+    "Kernel after kernel": (
+        "history",
+        lambda documents: [history.make_table(*documents)],
+    ),
     "Populate": (
         "populate",
         lambda documents: result_tables.make_tables(documents)[:1],
@@ -54,7 +57,7 @@ SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Table]]]] = {
 }
 
 
-def results(place: Path = RESULTS) -> dict[str, CpuResults]:
+def read_results(place: Path = RESULTS) -> dict[str, CpuResults]:
     """Return the results of each CPU by the name of its folder."""
     cpus: dict[str, CpuResults] = {}
     for file in sorted(place.glob("*/*.json")):
@@ -67,7 +70,7 @@ def select_results(cpu_results: CpuResults, pattern: str) -> list[Document]:
     return [one for name, one in cpu_results.items() if fnmatch(name, pattern)]
 
 
-def take(file: Path, place: Path = RESULTS) -> Path:
+def take_result(file: Path, place: Path = RESULTS) -> Path:
     """Put a result into the folder of its CPU; return where it is."""
     document = submit.anonymise_document(Document.read(file))
     if (few := document.run.get("processes", 0)) < submit.LEAST:
@@ -81,16 +84,18 @@ def take(file: Path, place: Path = RESULTS) -> Path:
     return to
 
 
-def page(text: str, cpus: dict[str, CpuResults]) -> str:
+def make_page(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return docs/figures.md with the figures of these CPUs."""
     lines = [
-        line for name, cpu_results in cpus.items() for line in cpu(name, cpu_results)
+        line
+        for name, cpu_results in cpus.items()
+        for line in make_section(name, cpu_results)
     ]
     body = "\n".join(["", *lines]) if lines else EMPTY_PAGE
     return GENERATED.sub(lambda _: body, text)
 
 
-def cpu(name: str, cpu_results: CpuResults) -> Iterator[str]:
+def make_section(name: str, cpu_results: CpuResults) -> Iterator[str]:
     """Return the section of a CPU."""
     host = next(iter(cpu_results.values())).machine
     yield from (f"### {host['cpu']['model']} ({name})", "")
@@ -99,24 +104,24 @@ def cpu(name: str, cpu_results: CpuResults) -> Iterator[str]:
     description = (
         f"{host['cpu']['cores']} CPUs, {host.get('numa_nodes')} memory node(s); caches"
     )
-    yield from wrapped(f"{description} {caches}; frequency governor: {governor}.")
+    yield from wrap_text(f"{description} {caches}; frequency governor: {governor}.")
     for title, (pattern, sheets) in SECTIONS.items():
         if documents := select_results(cpu_results, pattern):
             yield from (f"#### {title}", "")
             for sheet in sheets(documents):
                 yield from sheet.markdown()
             for document in documents:
-                yield from wrapped(about(document))
+                yield from wrap_text(describe_document(document))
     yield from ("#### Goals that are not met", "")
-    yield from missed(cpu_results)
+    yield from list_missed(cpu_results)
 
 
-def about(document: Document) -> str:
+def describe_document(document: Document) -> str:
     """Return what is to be known of a result's figures."""
     code = describe_code(document)
     if document.run.get("scenario") == submit.HISTORY:
         return " ".join(
-            [*history.notes(document)[:-1], code]
+            [*history.list_notes(document)[:-1], code]
         )  # the page has the legend
     return " ".join(
         [
@@ -146,25 +151,25 @@ def list_backends() -> set[str]:
     return {*BACKEND.findall(text)} | vectors
 
 
-def missed(cpu_results: CpuResults) -> Iterator[str]:
+def list_missed(cpu_results: CpuResults) -> Iterator[str]:
     """Return the goals that are not met, and how many there are."""
     rows, summary = [], []
     for name, document in cpu_results.items():
-        if goal_rows := goals.sheet(document).rows:
+        if goal_rows := goals.make_table(document).rows:
             rows += [(name, *row) for row in goal_rows if row[2].startswith("not")]
             met = sum(row[2].startswith("met") for row in goal_rows)
             summary.append(f"{name} {met} of {len(goal_rows)}")
     yield from Table(("result", *goals.HEADINGS), rows).markdown()
-    yield from wrapped(f"Met: {', '.join(summary)}.")
+    yield from wrap_text(f"Met: {', '.join(summary)}.")
 
 
-def wrapped(line: str) -> Iterator[str]:
+def wrap_text(line: str) -> Iterator[str]:
     """Return a paragraph of the page's width."""
     yield from textwrap.wrap(line, WIDTH, break_on_hyphens=False)
     yield ""
 
 
-def ratios(cpus: dict[str, CpuResults]) -> str:
+def format_ratios(cpus: dict[str, CpuResults]) -> str:
     """Return what "bulkmm worth" knows of each CPU, by kernel series."""
     figures = {
         name: {
@@ -181,19 +186,19 @@ def ratios(cpus: dict[str, CpuResults]) -> str:
     return re.sub(r"\{[^{}]+\}", lambda match: " ".join(match[0].split()), text) + "\n"
 
 
-def readme(text: str, cpus: dict[str, CpuResults]) -> str:
+def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
     def render(match: re.Match[str]) -> str:
         begin, cpu = match.groups()
         if kernels := select_results(cpus.get(cpu, {}), KERNELS):
-            return "\n".join([begin.rstrip(), *headlines(kernels), ""])
+            return "\n".join([begin.rstrip(), *make_headlines(kernels), ""])
         raise BulkmmError(f"README.md names {cpu}, which is not in results")
 
     return FIGURES.sub(render, text)
 
 
-def headlines(kernels: list[Document]) -> Iterator[str]:
+def make_headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
     yield from result_tables.make_headlines(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
@@ -222,14 +227,14 @@ def main() -> None:
     try:
         args = parser.parse_args()
         for file in args.take or ():
-            take(file)
+            take_result(file)
         if args.folder:
             print(RESULTS.relative_to(ROOT) / machine.cpu_name())
             return
-        cpus = results()
-        for file, make in ((PAGE, page), (README, readme)):
+        cpus = read_results()
+        for file, make in ((PAGE, make_page), (README, update_readme)):
             file.write_text(make(file.read_text(encoding="utf-8"), cpus), "utf-8")
-        gain.RATIOS_FILE.write_text(ratios(cpus), "utf-8")
+        gain.RATIOS_FILE.write_text(format_ratios(cpus), "utf-8")
     except (OSError, BulkmmError) as error:
         sys.exit(f"figures: {error}")
 

@@ -96,7 +96,7 @@ class Archive:
         That is the newest of each series, those with headers before others.
         """
         output = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
-        available = offers(set(output.split()))
+        available = select_offers(set(output.split()))
         if not available:
             raise BulkmmError("the archive offers no kernel of the supported range")
         return available
@@ -124,7 +124,7 @@ class Archive:
         return [self.root.path / "usr" / place for place in places]
 
 
-def offers(packages: set[str]) -> list[Offer]:
+def select_offers(packages: set[str]) -> list[Offer]:
     """Return the kernels among the names of all packages (Archive.offers())."""
     table = requirements.read_table(X86_64.name)
     available: dict[tuple[str, str], Offer] = {}

@@ -30,7 +30,7 @@ def read_cpu() -> Cpu:
     return Cpu(int(info["cpu family"]), flags, safe_ret)
 
 
-def features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
+def number_features(image: Image, names: int, words: int, cpu: Cpu) -> set[int]:
     """Return the kernel's numbers of the CPU's features, by their names.
 
     ``names`` is the address of x86_cap_flags, of ``words`` times 32 strings.

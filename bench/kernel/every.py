@@ -61,7 +61,7 @@ class Row:
         return [f"`{self.release}`", self.module, self.prototypes, *paths]
 
 
-def every(args: argparse.Namespace) -> int:
+def check_archive(args: argparse.Namespace) -> int:
     """Check the kernels of the archive one after the other."""
     need_places(args)
     if args.count is not None and args.count < 1:
@@ -95,13 +95,13 @@ def _check_kernels(
             row = read_row(offer, to) if args.resume else None
             rows.append(row or look_at(archive, offer, to, progress))
             if args.output:  # keeps partial results if interrupted
-                page.write(args.output, markdown(rows, len(offers)))
+                page.write(args.output, format_markdown(rows, len(offers)))
     Table(HEADINGS, [row.cells() for row in rows]).print()
-    print(summary(rows, len(offers)))
+    print(summarise_rows(rows, len(offers)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
 
-def key() -> str:
+def hash_sources() -> str:
     """Return a hash of the sources of module, harness and judges."""
     native = [*(PROJECT / "bench").glob("*/*.[ch]")]
     python = [*(PROJECT / "bench" / "kernel").glob("*.py"), Path(__file__)]
@@ -112,7 +112,7 @@ def key() -> str:
 def read_row(offer: Offer, to: Path) -> Row | None:
     """Return the row of an earlier run, if the sources are the same."""
     record = files.read_json(to / f"{offer.release}.json")
-    if record.get("key") != key():
+    if record.get("key") != hash_sources():
         return None
     row = Row(**record)
     return row if row.ok else None
@@ -120,7 +120,7 @@ def read_row(offer: Offer, to: Path) -> Row | None:
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
     """Fetch, build, run and write the row; keep only the row."""
-    row = Row(offer.release, key())
+    row = Row(offer.release, hash_sources())
     # its own directory: another command may be checking kernels too
     with scratch("work-", archive.home) as work:
         try:
@@ -146,7 +146,7 @@ def _line(error: BulkmmError) -> str:
 
 
 def _prototypes(row: Row, image: Path) -> None:
-    _, types = process.read(image)
+    _, types = process.read_kernel(image)
     path_table, series = (
         requirements.read_table(X86_64.name),
         requirements.series_of(row.release),
@@ -167,7 +167,7 @@ def _prototypes(row: Row, image: Path) -> None:
     prototypes = {
         one: " or ".join(types.prototypes_of(one)) for one in path_table.prototypes
     }
-    row.types = {**process.layout(types), **prototypes}
+    row.types = {**process.describe_layout(types), **prototypes}
 
 
 def _module(
@@ -187,11 +187,11 @@ def _module(
 
 
 def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None:
-    with process.prepared(image, module, "host", progress) as ready:
+    with process.prepare_kernel(image, module, "host", progress) as ready:
         for name, size in SIZES.items():
             job = measure.Job(image, module, rounds=1, processes=2, size=size)
             try:
-                document = measure.measured(ready, job, [name])
+                document = measure.measure_prepared(ready, job, [name])
             except BulkmmError as error:
                 row.ok = False
                 row.paths[name] = f"FAILED: {_line(error)}"
@@ -217,12 +217,12 @@ def _format_cell(name: str, document: Document) -> str:
     return f"= {low:.2f}{conditions.DASH}{high:.2f}{result_tables.TIMES}"
 
 
-def markdown(rows: Iterable[Row], offered: int) -> list[str]:
+def format_markdown(rows: Iterable[Row], offered: int) -> list[str]:
     """Return the generated part of the page; the run may still be incomplete."""
     rows = sorted(rows, key=lambda row: age(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
     lines = Table(HEADINGS, [row.cells() for row in rows]).markdown()
-    intro = [f"CPU: {cpus}.", summary(rows, offered)]
+    intro = [f"CPU: {cpus}.", summarise_rows(rows, offered)]
     return [*intro, "", *lines, *_updates(rows), ""]
 
 
@@ -249,7 +249,7 @@ def _updates(rows: Iterable[Row]) -> list[str]:
     return [*changes, f"- pairs that do not differ: {unchanged}"]
 
 
-def summary(rows: Iterable[Row], offered: int) -> str:
+def summarise_rows(rows: Iterable[Row], offered: int) -> str:
     """Return how many passed."""
     rows = list(rows)
     with_module = sum(row.module == "built" for row in rows)

@@ -17,7 +17,7 @@ DKMS = Path("/usr/src")  # where the package of the sources installs them
 NO_MODULE = "none"  # instead of a module
 
 
-def image(name: str) -> Path | None:
+def find_image(name: str) -> Path | None:
     """Return the image in a file or of an installed release; None: ask the lab."""
     if Path(name).is_file():
         return Path(name)
@@ -28,7 +28,7 @@ def image(name: str) -> Path | None:
 
 
 @contextmanager
-def module(release: str, progress: Progress) -> Iterator[Path | None]:
+def find_module(release: str, progress: Progress) -> Iterator[Path | None]:
     """Yield the module for a kernel: installed, or built against its headers."""
     headers = Path(f"/lib/modules/{release}/build")
     if file := modules.find_installed(SystemFiles(Path("/")), release):
@@ -83,12 +83,12 @@ def of_lab(
 
 
 @contextmanager
-def files(
+def find_files(
     kernel: str, wanted: str | None, progress: Progress
 ) -> Iterator[tuple[Path, Path | None]]:
     """Yield the image and module that the command line selects."""
     module_file = None if wanted in (None, NO_MODULE) else Path(wanted)
-    image_file = image(kernel)
+    image_file = find_image(kernel)
     if not image_file:
         yield of_lab(kernel, module_file, progress, build_module=wanted is None)
     elif wanted is not None:
@@ -96,8 +96,8 @@ def files(
     else:
         from bench.kernel import vmlinux
 
-        release = vmlinux.release(image_file)
-        with module(release, progress) as default_module:
+        release = vmlinux.read_release(image_file)
+        with find_module(release, progress) as default_module:
             if not default_module:
                 raise UsageError(
                     f"no bulkmm.ko for {release}, nor its headers here: "

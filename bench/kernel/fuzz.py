@@ -39,20 +39,24 @@ class FuzzResult:
         )
 
 
-def run(job: measure.Job, subject: str, seconds: int, progress: Progress) -> FuzzResult:
+def fuzz_kernel(
+    job: measure.Job, subject: str, seconds: int, progress: Progress
+) -> FuzzResult:
     """Prepare a kernel and compare corpus and generated cases, or one given case."""
-    words = requested(job, subject, seconds)
-    with process.prepared(job.kernel, job.module, job.mitigations, progress) as ready:
+    words = make_arguments(job, subject, seconds)
+    with process.prepare_kernel(
+        job.kernel, job.module, job.mitigations, progress
+    ) as ready:
         return compare_cases(ready, words)
 
 
-def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
+def make_arguments(job: measure.Job, subject: str, seconds: int) -> list[str]:
     """Return the harness's arguments."""
     if subject not in SIZES:
         raise UsageError(
             f"no fuzzer for {subject}; there is one for {', '.join(SIZES)}"
         )
-    words = measure.words(job, subject, job.size or SIZES[subject])
+    words = measure.make_arguments(job, subject, job.size or SIZES[subject])
     words.append(f"--fuzz={seconds}")
     if job.case is None and (CORPUS / subject).is_file():
         words.append(f"--corpus={CORPUS / subject}")
@@ -61,7 +65,7 @@ def requested(job: measure.Job, subject: str, seconds: int) -> list[str]:
 
 def compare_cases(ready: process.Prepared, words: list[str]) -> FuzzResult:
     """Compare cases of a prepared kernel."""
-    events = measure.events(ready, words, "")
+    events = measure.read_events(ready, words, "")
     summary = next(event for event in events if event["event"] == "fuzz")
     differs = next(
         (event["case"] for event in events if event["event"] == "differs"), ""

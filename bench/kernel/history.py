@@ -57,11 +57,11 @@ COLUMNS = (
 )
 
 
-def history(args: argparse.Namespace) -> int:
+def measure_history(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     need_packages()
     finish.need_place(args)
-    rounds, processes = amount.repeats(args)
+    rounds, processes = amount.read_repeats(args)
     progress = Progress()
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ def history(args: argparse.Namespace) -> int:
             for file in files
             if (
                 kernel := stack.enter_context(
-                    process.prepared(file, None, "host", progress)
+                    process.prepare_kernel(file, None, "host", progress)
                 )
             )
         }
@@ -82,9 +82,9 @@ def history(args: argparse.Namespace) -> int:
         document = measure_kernels(list(ready.values()), job, observer)
 
     def show() -> None:
-        report = sheet(document)
+        report = make_table(document)
         print(*report.markdown(), sep="\n") if args.markdown else report.print()
-        print_lines(notes(document))
+        print_lines(list_notes(document))
 
     return finish.finish_run(args, document, show)
 
@@ -94,7 +94,9 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
     """Yield the images named or, if none is, the newest of each series there is."""
     if names:
         with ExitStack() as stack:
-            contexts = [find.files(name, find.NO_MODULE, progress) for name in names]
+            contexts = [
+                find.find_files(name, find.NO_MODULE, progress) for name in names
+            ]
             yield [stack.enter_context(context)[0] for context in contexts]
         return
     from bench.kernel import archive
@@ -136,10 +138,15 @@ def measure_kernels(
         yield {"event": "start", "rounds": job.rounds}
         for column in COLUMNS:
             only = dataclasses.replace(job, only=(column.scenario,))
-            size = measure.requested(only, measure.SUBJECTS[column.subject]).amount.size
-            words = [*measure.words(only, column.subject, size, number), "--stock"]
+            size = measure.make_request(
+                only, measure.SUBJECTS[column.subject]
+            ).amount.size
+            words = [
+                *measure.make_arguments(only, column.subject, size, number),
+                "--stock",
+            ]
             for kernel in chance.sample(kernels, len(kernels)):
-                for event in measure.events(kernel, words, padding):
+                for event in measure.read_events(kernel, words, padding):
                     arm = row_names.read_variant(event.get("variant", ""))
                     again = arm["control"] and f"-{AGAIN}"
                     # the control is the oldest's; of others it is only verified
@@ -157,7 +164,7 @@ def measure_kernels(
     return result
 
 
-def sheet(document: Document) -> Table:
+def make_table(document: Document) -> Table:
     """Return a row per kernel, oldest first, with its ratio to the oldest."""
     scenarios = judge.by_scenario(document.results)
     ratios = {(one.scenario, one.variant): one for one in document.ratios}
@@ -179,7 +186,7 @@ def sheet(document: Document) -> Table:
     return Table(("kernel", *(one.heading for one in columns)), rows)
 
 
-def notes(document: Document) -> list[str]:
+def list_notes(document: Document) -> list[str]:
     """Return the lines below the table."""
     first = document.results[0].variant
     summary = (

@@ -106,25 +106,27 @@ class Job:
     against: Path | None = None  # the kernel to compare with, instead of a module
 
 
-def run(
+def measure_kernel(
     job: Job, names: Sequence[str], progress: Progress, observer: Observer | None = None
 ) -> Document:
     """Measure and compare these subjects; ``observer`` is called for each event."""
     for name in names:
-        requested(job, SUBJECTS[name])  # reject bad requests at once
+        make_request(job, SUBJECTS[name])  # reject bad requests at once
     images = job.kernel, job.module, job.against
-    with process.two(*images, job.mitigations, progress) as ready:
-        return measured(ready, job, names, observer)
+    with process.prepare_kernels(*images, job.mitigations, progress) as ready:
+        return measure_prepared(ready, job, names, observer)
 
 
-def measured(
+def measure_prepared(
     ready: process.Prepared,
     job: Job,
     names: Sequence[str],
     observer: Observer | None = None,
 ) -> Document:
     """Return the measurements of a prepared kernel."""
-    requests = [requested(job, _adapt_subject(ready, SUBJECTS[name])) for name in names]
+    requests = [
+        make_request(job, _adapt_subject(ready, SUBJECTS[name])) for name in names
+    ]
     starts = [(request, partial(_process, ready, job, request)) for request in requests]
     document = bench.measure_requests(starts, observer)
     if not document.results:
@@ -155,7 +157,7 @@ def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
     )
 
 
-def requested(job: Job, subject: Subject) -> Request:
+def make_request(job: Job, subject: Subject) -> Request:
     """Return what to run of a subject; rejects what cannot be."""
     amount = subject.quick if job.quick else subject.full
     sizes = (row_names.read_scenario(name).get("size") for name in job.only)
@@ -174,11 +176,11 @@ def requested(job: Job, subject: Subject) -> Request:
 def _process(
     ready: process.Prepared, job: Job, request: Request, number: int, padding: str
 ) -> list[Event]:
-    arguments = words(job, request.subject.name, request.amount.size, number)
-    return events(ready, arguments, padding)
+    arguments = make_arguments(job, request.subject.name, request.amount.size, number)
+    return read_events(ready, arguments, padding)
 
 
-def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
+def make_arguments(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
     """Return the harness's arguments for one process."""
     arguments = [subject, f"--size={size}", f"--rounds={job.rounds}"]
     arguments += [f"--seed={job.seed + number}"]
@@ -188,12 +190,14 @@ def words(job: Job, subject: str, size: int, number: int = 0) -> list[str]:
     return arguments + ([] if job.case is None else [f"--case={job.case}"])
 
 
-def events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
+def read_events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
     """Run one process; padding in its environment shifts its stack."""
     late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
     command = ready.command(words)
     environment = {"BULKMM_BENCH_PADDING": padding}
-    completed = program.run(command, LIMIT, "the native harness", late, environment)
+    completed = program.run_program(
+        command, LIMIT, "the native harness", late, environment
+    )
     if completed.returncode not in (0, program.WRONG_OUTPUT):
         error_lines = completed.stderr.strip().splitlines() or [
             f"ended with {completed.returncode}"

@@ -36,14 +36,16 @@ class Module(vmlinux.Placed):
     symbols: dict[str, int] = field(default_factory=dict)
 
 
-def load(path: Path, release: str, base: int, addresses: dict[str, int]) -> Module:
+def load_module(
+    path: Path, release: str, base: int, addresses: dict[str, int]
+) -> Module:
     """Return the module at ``base``, from a file that may be compressed.
 
     ``addresses``: of all that it may use.
     """
     try:
         content = path.read_bytes()
-        elf = ELFFile(io.BytesIO(vmlinux.unpacked(path, content) or content))
+        elf = ELFFile(io.BytesIO(vmlinux.unpack_data(path, content) or content))
         if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_REL":
             raise BulkmmError(f"{path}: not a module for x86-64")
         _check_release(path, elf, release)

@@ -48,13 +48,13 @@ class Plan:
     paravirt: tuple[int, int] = (0, 0)  # of 6.1: addresses of pv_ops and of its NOP
 
 
-def nops(count: int) -> bytes:
+def make_nops(count: int) -> bytes:
     """Return NOPs of a total length, each as long as possible."""
     whole, rest = divmod(count, 8)
     return NOPS[8] * whole + NOPS[rest]
 
 
-def apply(text: Placed, plan: Plan) -> None:
+def apply_patches(text: Placed, plan: Plan) -> None:
     """Apply all patches, in the kernel's order."""
     if plan.paravirt[0]:
         _paravirt(text, plan)
@@ -99,7 +99,7 @@ def _retpoline(text: Placed, site: int, plan: Plan) -> None:
         return
     code = b"\x41" if register > 7 else b""  # noqa: PLR2004 - REX.B
     code += bytes([0xFF, (0xD0 if opcode == CALL else 0xE0) + register % 8])
-    text.write(site, code + nops(prefixed + NEAR - len(code)))
+    text.write(site, code + make_nops(prefixed + NEAR - len(code)))
 
 
 def _paravirt(text: Placed, plan: Plan) -> None:
@@ -109,7 +109,7 @@ def _paravirt(text: Placed, plan: Plan) -> None:
     for site, kind, length in PARAVIRT.iter_unpack(table):
         target = plan.pointer.word(ops + 8 * kind, "<Q")
         code = b"" if target == nop else _near(CALL, site, target)
-        text.write(site, code + nops(length - len(code)))
+        text.write(site, code + make_nops(length - len(code)))
 
 
 def _alternatives(text: Placed, form: struct.Struct) -> Iterator[tuple[int, ...]]:
@@ -138,7 +138,7 @@ def _alternative(text: Placed, plan: Plan, alternative: tuple[int, ...]) -> None
         if new >= NEAR and code[0] in (CALL, JUMP):
             code = _near(code[0], site, _distance(text, source)) + code[NEAR:]
     # none at all, where static_cpu_has() goes on
-    text.write(site, code + nops(length - len(code)))
+    text.write(site, code + make_nops(length - len(code)))
 
 
 def _near(opcode: int, site: int, target: int) -> bytes:
@@ -153,14 +153,14 @@ def _direct(text: Placed, site: int, plan: Plan) -> bytes:
     return _near(CALL, site, target) if target else b""
 
 
-def entries(text: Placed, sites: list[int]) -> None:
+def patch_entries(text: Placed, sites: list[int]) -> None:
     """Turn the calls at function entries into NOPs, as ftrace does."""
     for site in sites:
         if text.at(site, 1)[0] == CALL:
-            text.write(site, nops(NEAR))
+            text.write(site, make_nops(NEAR))
 
 
-def always(text: Placed, form: struct.Struct) -> int:
+def find_always(text: Placed, form: struct.Struct) -> int:
     """Return the feature that all CPUs have; direct calls depend on it."""
     if form is ALT_SHORT:
         return ALWAYS

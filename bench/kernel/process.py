@@ -49,7 +49,7 @@ class Prepared:
         return [self.program, self.path, *words, *options]
 
 
-def harness() -> Path:
+def find_harness() -> Path:
     """Return the path of the harness."""
     if platform.machine() != "x86_64":
         raise BulkmmError("a kernel's own code runs on x86-64 only, so far")
@@ -58,16 +58,16 @@ def harness() -> Path:
     return HARNESS
 
 
-def read(kernel: Path, map_base: int = vmlinux.MAP_BASE) -> tuple[Image, Types]:
+def read_kernel(kernel: Path, map_base: int = vmlinux.MAP_BASE) -> tuple[Image, Types]:
     """Return a kernel's image and its types."""
-    image = vmlinux.read(kernel, map_base)
+    image = vmlinux.read_image(kernel, map_base)
     if not (data := image.read(*image.section(".BTF"))):
         raise BulkmmError(f"{kernel}: the kernel has no BTF")
     return image, Types(data)
 
 
 @contextmanager
-def prepared(
+def prepare_kernel(
     kernel: Path,
     module_file: Path | None,
     mitigations: str,
@@ -75,15 +75,15 @@ def prepared(
     map_base: int = vmlinux.MAP_BASE,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the module built for it."""
-    executable = harness()
-    image, types = read(kernel, map_base)
+    executable = find_harness()
+    image, types = read_kernel(kernel, map_base)
     if not (table := requirements.read_table("x86_64")).supports(image.release):
         oldest, newest = table.kernels
         raise BulkmmError(
             f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
             f"{oldest} to {newest}"
         )
-    kallsyms = symbols.find(image, progress)
+    kallsyms = symbols.find_symbols(image, progress)
     processor = cpu.read_cpu()
     thunk = cpu.return_thunk(mitigations, processor)
     plan = _plan(image, types, kallsyms, processor, thunk)
@@ -97,7 +97,7 @@ def prepared(
 
 
 @contextmanager
-def two(
+def prepare_kernels(
     kernel: Path,
     module_file: Path | None,
     against: Path | None,
@@ -105,12 +105,12 @@ def two(
     progress: Progress,
 ) -> Iterator[Prepared]:
     """Prepare a kernel and, if given, the one to compare it with."""
-    with prepared(kernel, module_file, mitigations, progress) as ready:
+    with prepare_kernel(kernel, module_file, mitigations, progress) as ready:
         if not against:
             yield ready
             return
         where = vmlinux.SECOND_MAP_BASE
-        with prepared(against, None, mitigations, progress, where) as second:
+        with prepare_kernel(against, None, mitigations, progress, where) as second:
             yield replace(ready, against=second)
 
 
@@ -125,8 +125,8 @@ def _plan(
     if not (form := forms.get(types.size("alt_instr"))):
         raise BulkmmError("the kernel's alternatives have an unknown form")
     words = kallsyms.size("x86_cap_flags") // 8 // 32
-    features = cpu.features(image, kallsyms["x86_cap_flags"], words, processor)
-    features.add(patch.always(image, form))
+    features = cpu.number_features(image, kallsyms["x86_cap_flags"], words, processor)
+    features.add(patch.find_always(image, form))
     has = image.at(
         kallsyms["boot_cpu_data"] + types.offset_of("cpuinfo_x86.x86_capability"),
         4 * words,
@@ -151,7 +151,7 @@ def _module(
         for symbol in module.symbols_of(ELFFile(program))
         if symbol.name.startswith(STUB)
     }
-    return module.load(module_file, image.release, base, kallsyms.all | stubs)
+    return module.load_module(module_file, image.release, base, kallsyms.all | stubs)
 
 
 def _patch(
@@ -160,15 +160,15 @@ def _patch(
     plan: patch.Plan,
     linked: module.Module | None,
 ) -> None:
-    patch.apply(image, plan)
+    patch.apply_patches(image, plan)
     start, stop = kallsyms["__start_mcount_loc"], kallsyms["__stop_mcount_loc"]
     sites = image.words(start, stop - start, "<Q")
     end = image.base + len(image.data)
-    patch.entries(image, [site for site in sites if image.base <= site < end])
+    patch.patch_entries(image, [site for site in sites if image.base <= site < end])
     if linked:
-        patch.apply(linked, plan)
+        patch.apply_patches(linked, plan)
         section = linked.section("__mcount_loc")
-        patch.entries(linked, linked.words(*section, "<Q"))
+        patch.patch_entries(linked, linked.words(*section, "<Q"))
 
 
 def _write(
@@ -185,7 +185,7 @@ def _write(
         "gs": image.gs,
         "module": 0,
         "module size": 0,
-        **layout(types),
+        **describe_layout(types),
     }
     tables = {"f": facts, "k": kallsyms.all}
     if linked:
@@ -200,14 +200,14 @@ def _write(
     (where / "names").write_text("".join(lines), encoding="ascii")
 
 
-def layout(types: Types) -> dict[str, int]:
+def describe_layout(types: Types) -> dict[str, int]:
     """Return what the harness wants to know of a kernel, by its BTF."""
     read = {
         "offset": types.offset_of,
         "size": types.size,
         "enum": types.enumerator_value,
     }
-    with harness().open("rb") as file:
+    with find_harness().open("rb") as file:
         section = ELFFile(file).get_section_by_name(WANTED)
         data = section.data() if section else b""
     wanted = (one.split() for one in sorted({*data.decode().split("\0")}) if one)

@@ -24,9 +24,9 @@ def measure_ratios(release: str) -> Figures:
     try:
         native.need_packages()
 
-        with find.files(release, None, progress) as (image, module):
+        with find.find_files(release, None, progress) as (image, module):
             job = measure.Job(image, module, "host", *often, quick=True, only=names)
-            document = measure.run(job, native.SUBJECTS, progress)
+            document = measure.measure_kernel(job, native.SUBJECTS, progress)
     except BulkmmError as error:
         raise BulkmmError(f"--measure: {error}") from error
     for check in document.failed:

@@ -21,7 +21,7 @@ UNFUZZED = (
 NEEDS = ("elftools", "lz4", "vmlinux_to_elf", "zstandard")
 
 
-def kernel(args: argparse.Namespace) -> int:
+def run_kernel(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     need_packages()
     from bench.kernel import find, measure
@@ -32,13 +32,15 @@ def kernel(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
     progress = Progress()
-    rounds, processes = amount.repeats(args)
+    rounds, processes = amount.read_repeats(args)
     wanted = find.NO_MODULE if args.against and args.module is None else args.module
     with ExitStack() as stack:
-        image, module = stack.enter_context(find.files(args.kernel, wanted, progress))
+        image, module = stack.enter_context(
+            find.find_files(args.kernel, wanted, progress)
+        )
         against = None
         if args.against:
-            files = find.files(args.against, find.NO_MODULE, progress)
+            files = find.find_files(args.against, find.NO_MODULE, progress)
             against, _ = stack.enter_context(files)
         job = measure.Job(
             kernel=image,
@@ -61,7 +63,7 @@ def kernel(args: argparse.Namespace) -> int:
         with progress.follow_events(
             "bench kernel: starting", "bench kernel"
         ) as observer:
-            document = measure.run(job, names, progress, observer)
+            document = measure.measure_kernel(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)
     return finish.finish_run(
         args, document, lambda: result_tables.print_documents([document], show=wanted)
@@ -84,7 +86,7 @@ def _fuzz(args: argparse.Namespace, job: Job, progress: Progress) -> int:
     code = Exit.OK
     for subject in subjects:
         with progress.show_status(f"fuzzing {subject}"):
-            result = fuzz.run(job, subject, args.fuzz, progress)
+            result = fuzz.fuzz_kernel(job, subject, args.fuzz, progress)
         print(result)
         if result.differs:
             words = f"{subject} --kernel {args.kernel} --fuzz 0"

@@ -52,7 +52,7 @@ class Symbols:
         return self._sorted[bisect.bisect_right(self._sorted, start)] - start
 
 
-def find(image: Image, progress: Progress) -> Symbols:
+def find_symbols(image: Image, progress: Progress) -> Symbols:
     """Return the symbols of an image."""
     with progress.step(f"reading the symbols of {image.release}"):
         return Symbols(image, _run_finder(image))
@@ -74,7 +74,7 @@ def _run_finder(image: Image) -> str:
         name = f"/proc/{os.getpid()}/fd/{raw.fileno()}"
         command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
         late = f"the kernel's symbols were not found in {LIMIT} s"
-        completed = program.run(command, LIMIT, sys.executable, late)
+        completed = program.run_program(command, LIMIT, sys.executable, late)
     if completed.returncode or len(completed.stdout.splitlines()) < LEAST:
         raise BulkmmError(
             f"the kernel {image.release} has no kallsyms that can be read"

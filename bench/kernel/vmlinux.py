@@ -104,10 +104,10 @@ class Image(Placed):
         return self.data[start : start + 256].tobytes().partition(b"\0")[0].decode()
 
 
-def read(path: Path, map_base: int = MAP_BASE) -> Image:
+def read_image(path: Path, map_base: int = MAP_BASE) -> Image:
     """Return the kernel in a boot file or a package of one."""
     name, packed = _payload(path, boot_file(path))
-    if (payload := unpacked(path, packed)) is None:
+    if (payload := unpack_data(path, packed)) is None:
         raise BulkmmError(f"{path}: unknown compression ({packed[:4].hex()})")
     try:
         return _laid_out(path, name, payload, map_base)
@@ -115,7 +115,7 @@ def read(path: Path, map_base: int = MAP_BASE) -> Image:
         raise BulkmmError(f"{path}: a kernel that cannot be read: {error}") from error
 
 
-def release(path: Path) -> str:
+def read_release(path: Path) -> str:
     """Return the release of the kernel in a file."""
     return _payload(path, boot_file(path))[0]
 
@@ -200,7 +200,7 @@ DAMAGE = (
 )
 
 
-def unpacked(path: Path, packed: bytes) -> bytes | None:
+def unpack_data(path: Path, packed: bytes) -> bytes | None:
     """Return the decompressed data; None if the format is unknown."""
     methods = [how for magic, how in FORMATS.items() if packed.startswith(magic)]
     try:

@@ -71,7 +71,7 @@ def document(
 ) -> Any:
     """Return the document of these times of subjects."""
     measurements = [(subject, events(scenarios, picks)) for subject, scenarios in parts]
-    return measure.document(
+    return measure.make_document(
         (logs, subjects.Request(subject, subject.full, processes=len(logs)))
         for subject, logs in measurements
     )

@@ -179,8 +179,8 @@ def test_processes_differ_in_seed_and_environment(
         calls.append((arguments, padding))
         yield from process({"clear-2m": {"glibc": steady(100, 1)}})
 
-    monkeypatch.setattr(program, "events", fake_events)
-    logs = measure.processes(Request(subjects.CLEAR, LITTLE, processes=4))
+    monkeypatch.setattr(program, "read_events", fake_events)
+    logs = measure.run_processes(Request(subjects.CLEAR, LITTLE, processes=4))
     assert len(logs) == 4
     assert len({arguments[3] for arguments, _ in calls}) == 4
     assert len({len(padding) for _, padding in calls}) == 4
@@ -192,10 +192,10 @@ def test_not_enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "last_level_cache", lambda: 32 * MIB)
     half = Request(subjects.COPY, Amount(512 * MIB, (512 * MIB,)))
     with pytest.raises(BulkmmError, match="not enough memory: 1088 MiB needed"):
-        measure.check(half)
+        measure.check_request(half)
     monkeypatch.setattr(host, "last_level_cache", lambda: 160 * MIB)
     with pytest.raises(BulkmmError, match="not enough memory: 2112 MiB needed"):
-        measure.check(half)
+        measure.check_request(half)
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
@@ -230,7 +230,7 @@ def test_a_program_that_fails(
 ) -> None:
     fake(lines, code)
     with pytest.raises(BulkmmError, match=message):
-        list(program.events([]))
+        list(program.read_events([]))
 
 
 def test_a_process_that_left_something_out() -> None:
@@ -243,7 +243,7 @@ def test_a_process_that_left_something_out() -> None:
 def test_the_least_memory_in_huge_pages_is_said() -> None:
     logs = events({"copy-4k": {"glibc": steady(100, 2)}})
     logs[1][0]["huge_bytes"] = 0
-    document = measure.document([(logs, Request(subjects.COPY, LITTLE))])
+    document = measure.make_document([(logs, Request(subjects.COPY, LITTLE))])
     assert document.run["huge_bytes"] == 0
 
 

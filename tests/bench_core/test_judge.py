@@ -128,7 +128,7 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     )
     comparison = ratio(result, "bulkmm-streaming:clzero", "bulkmm-streaming")
     assert comparison.ratio == pytest.approx(0.8, 0.02)
-    (line,) = goals.missed(result, selections=True)
+    (line,) = goals.list_missed(result, selections=True)
     assert line.startswith("not met: selection of streaming clear: clear-2m, ")
     assert "bulkmm-streaming:clzero 0." in line
 
@@ -145,7 +145,7 @@ def test_a_pick_is_judged_by_all_uses(plain: int, ratios: list[float]) -> None:
         for use, each in (("", cold), ("-again", hot))
     }
     result = document((subjects.COPY, times))
-    (outcome,) = (o for o in goals.outcomes(result) if o.goal.is_selection)
+    (outcome,) = (o for o in goals.judge_goals(result) if o.goal.is_selection)
     assert [r.ratio for r in outcome.missed] == pytest.approx(ratios, 0.02)
     assert [r.scenario for r in outcome.ratios] == ["copy-64k"]
 
@@ -158,7 +158,7 @@ def test_processes_agree_unless_backends_are_alike(clzero: int, lines: int) -> N
         bulkmm_streaming__clzero=clzero,
     )
     result.run["picks"] = {"clear-2m": {"bulkmm-streaming": "clzero/movnti"}}
-    messages = goals.disagreements(result)
+    messages = goals.list_disagreements(result)
     assert len(messages) == lines
     assert all("clear-2m, bulkmm-streaming: clzero/movnti" in line for line in messages)
 
@@ -170,7 +170,7 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
         "copy-64k-again": arms(glibc=100, bulkmm_streaming=500, bulkmm_cached=90),
     }
     result = document((subjects.COPY, times))
-    outcomes = {one.goal.title: one for one in goals.outcomes(result)}
+    outcomes = {one.goal.title: one for one in goals.judge_goals(result)}
     outcome = outcomes["cold streaming copy against glibc, libpmem2"]
     assert [(r.scenario, r.base) for r in outcome.ratios] == [
         ("copy-1g", "glibc"),
@@ -185,7 +185,7 @@ def test_a_goal_is_against_the_fastest_of_its_bases() -> None:
 def test_first_use_may_cost_ten_percent(first: int, verdict: str) -> None:
     times = {"first-use-copy-64k": {"first": [[first]] * 5, "settled": [[1000]] * 5}}
     result = document((subjects.FIRST_USE, times))
-    outcomes = {one.goal.title: one for one in goals.outcomes(result)}
+    outcomes = {one.goal.title: one for one in goals.judge_goals(result)}
     assert outcomes["first use against settled"].verdict.startswith(verdict)
 
 
@@ -219,6 +219,6 @@ def test_every_goal_can_be_met_or_missed() -> None:
     for name in ("bench.json", "kernel-*.json", "populate.json"):
         documents += map(Document.read, results.glob(f"*/{name}"))
     evaluated_goals = {
-        one.goal for result in documents for one in goals.outcomes(result)
+        one.goal for result in documents for one in goals.judge_goals(result)
     }
     assert evaluated_goals == {*goals.GOALS}

@@ -56,7 +56,7 @@ def test_nothing_tells_whose_machine_it_is() -> None:
 def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     submit.anonymise_document(Document.read(file)).write(sent_file)
-    to = figures.take(sent_file, tmp_path)
+    to = figures.take_result(sent_file, tmp_path)
     assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
     assert file.stat().st_size < LARGEST
 
@@ -75,7 +75,7 @@ def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     replace(document, run=document.run | {"processes": 3}).write(sent_file)
     with pytest.raises(BulkmmError, match="n = 3, 6 needed for an interval"):
-        figures.take(sent_file, tmp_path)
+        figures.take_result(sent_file, tmp_path)
 
 
 def test_only_native_results_of_debians_kernels() -> None:
@@ -103,4 +103,4 @@ def test_a_result_stays_within_results(tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     replace(document, machine=document.machine | {"cpu": cpu}).write(sent_file)
     with pytest.raises(BulkmmError, match="no name of a folder"):
-        figures.take(sent_file, tmp_path / "results")
+        figures.take_result(sent_file, tmp_path / "results")

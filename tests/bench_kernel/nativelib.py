@@ -40,7 +40,7 @@ SESSION = ExitStack()  # what is prepared, until the session ends
 @cache
 def prepared(kernel: Path, module: Path | None, mitigations: str) -> process.Prepared:
     """Return a kernel for the harness: preparing one takes longer than most runs."""
-    context = process.prepared(kernel, module, mitigations, Progress())
+    context = process.prepare_kernel(kernel, module, mitigations, Progress())
     return SESSION.enter_context(context)
 
 
@@ -56,7 +56,7 @@ class HarnessExit:
 def harness(ready: Path, *words: str, memory: int = -1) -> HarnessExit:
     """Run the harness on a directory, with so much address space."""
     result = run_program(
-        [process.harness(), ready, *words],
+        [process.find_harness(), ready, *words],
         timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )
@@ -105,7 +105,7 @@ def small(pair: Pair, subject: str) -> measure.Job:
 
 def measure_subjects(job: measure.Job, *subjects: str) -> Document:
     ready = prepared(job.kernel, job.module, job.mitigations)
-    return measure.measured(ready, job, subjects)
+    return measure.measure_prepared(ready, job, subjects)
 
 
 def wrong(document: Document) -> list[str]:

@@ -23,9 +23,11 @@ def compare_kernels(pair: Pair, against: Path, **more: object) -> Document:
     job = replace(small(pair, "memmap"), module=None, against=against)
     job = replace(job, **more)
     images = job.kernel, job.module, job.against
-    with process.two(*images, "host", Progress()) as ready:
+    with process.prepare_kernels(*images, "host", Progress()) as ready:
         document, *additions = (
-            measure.measured(ready, replace(job, size=SIZES.get(name, 2 << 30)), [name])
+            measure.measure_prepared(
+                ready, replace(job, size=SIZES.get(name, 2 << 30)), [name]
+            )
             for name in SUBJECTS
         )
     for addition in additions:

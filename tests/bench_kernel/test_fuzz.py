@@ -24,7 +24,7 @@ def fuzz_pair(
 
 def fuzz_job(job: measure.Job, subject: str, seconds: int) -> fuzz.FuzzResult:
     ready = prepared(job.kernel, job.module, job.mitigations)
-    return fuzz.compare_cases(ready, fuzz.requested(job, subject, seconds))
+    return fuzz.compare_cases(ready, fuzz.make_arguments(job, subject, seconds))
 
 
 @pytest.mark.parametrize("subject", fuzz.SIZES)

@@ -60,7 +60,7 @@ def test_what_is_no_kernel_is_refused(
     file = tmp_path / "vmlinuz"
     file.write_bytes(content)
     with pytest.raises(BulkmmError) as failure:
-        vmlinux.read(file)
+        vmlinux.read_image(file)
     assert message in str(failure.value)
     assert str(file) in str(failure.value)
 
@@ -73,7 +73,7 @@ def test_the_image_in_a_package(name: str, tmp_path: Path) -> None:
     image = boot_file(b"\x1f\x8b" + bytes(64))
     file.write_bytes(deb({"./boot/config": b"no", name: image, "./more": b"no"}))
     assert vmlinux.boot_file(file) == image
-    assert vmlinux.release(file) == "6.12.1-made-up"
+    assert vmlinux.read_release(file) == "6.12.1-made-up"
 
 
 OFFERED = {
@@ -92,7 +92,7 @@ OFFERED = {
 
 
 def test_what_the_archive_offers() -> None:
-    offers = archive.offers(OFFERED)
+    offers = archive.select_offers(OFFERED)
     assert [one.release for one in offers] == [
         # the newest that can be built for
         *("7.3-rt-amd64", "6.12.9+deb13-amd64", "6.1.0-47-amd64"),
@@ -107,7 +107,7 @@ def test_what_the_archive_offers() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BulkmmError, match="No such file"):
-        vmlinux.read(tmp_path / "vmlinuz")
+        vmlinux.read_image(tmp_path / "vmlinuz")
 
 
 def test_btf_that_is_none() -> None:
@@ -123,7 +123,7 @@ def alternative(new: bytes, flags: int, *features: int) -> bytes:
     data = np.frombuffer(code, np.uint8).copy()
     sections = {".altinstructions": (32, patch.ALT.size)}
     text = vmlinux.Placed("text", 0, data, sections)
-    patch.apply(text, patch.Plan({*features}, 0x1000, text, None))
+    patch.apply_patches(text, patch.Plan({*features}, 0x1000, text, None))
     return bytes(text.data[:8])
 
 
@@ -136,15 +136,15 @@ def test_lz4_as_the_kernels_build_makes_it(size: int) -> None:
         part = whole[at : at + vmlinux.LZ4_BLOCK]
         block = lz4.compress(part, store_size=False)
         packed += struct.pack("<I", len(block)) + block
-    assert vmlinux.unpacked(Path("x"), packed + struct.pack("<I", size)) == whole
+    assert vmlinux.unpack_data(Path("x"), packed + struct.pack("<I", size)) == whole
 
 
 def test_alternatives_follow_the_features() -> None:
     new = b"\xf3\xaa"
-    original, replacement = b"\xaa" * 8, new + patch.nops(6)
+    original, replacement = b"\xaa" * 8, new + patch.make_nops(6)
     assert alternative(new, 0) == original
     assert alternative(new, 0, 7) == replacement
     assert alternative(new, patch.ALT_NOT) == replacement
     assert alternative(new, patch.ALT_NOT, 7) == original
     # without code: what a CPU that has the feature jumps over
-    assert alternative(b"", 0, 7) == patch.nops(8)
+    assert alternative(b"", 0, 7) == patch.make_nops(8)

@@ -42,29 +42,29 @@ def test_a_module_that_is_none(older: Pair, tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_btf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = vmlinux.read(pair.kernel)
+    image = vmlinux.read_image(pair.kernel)
     del image.sections[".BTF"]
-    monkeypatch.setattr(vmlinux, "read", lambda *_: image)
+    monkeypatch.setattr(vmlinux, "read_image", lambda *_: image)
     with pytest.raises(BulkmmError, match="the kernel has no BTF"):
-        measure.run(small(pair, "memmap"), ["memmap"], Progress())
+        measure.measure_kernel(small(pair, "memmap"), ["memmap"], Progress())
 
 
 def test_a_kernel_without_kallsyms(older: Pair) -> None:
-    image = vmlinux.read(older.kernel)
+    image = vmlinux.read_image(older.kernel)
     section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
     start, size = section["sh_offset"], section["sh_size"]
     blank = image.payload[:start] + bytes(size) + image.payload[start + size :]
     with pytest.raises(BulkmmError, match="has no kallsyms"):
-        symbols.find(replace(image, payload=blank), Progress())
+        symbols.find_symbols(replace(image, payload=blank), Progress())
 
 
 def test_a_kernel_outside_the_range(
     older: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    image = replace(vmlinux.read(older.kernel), release="7.4.1-made-up")
-    monkeypatch.setattr(vmlinux, "read", lambda *_: image)
+    image = replace(vmlinux.read_image(older.kernel), release="7.4.1-made-up")
+    monkeypatch.setattr(vmlinux, "read_image", lambda *_: image)
     with pytest.raises(BulkmmError, match=r"Linux 7\.4\.1-made-up is outside .* 7\.3$"):
-        measure.run(small(older, "memmap"), ["memmap"], Progress())
+        measure.measure_kernel(small(older, "memmap"), ["memmap"], Progress())
 
 
 # of older kernels: alloc's function is inlined everywhere, and prezero's differ
@@ -83,7 +83,7 @@ def test_prototypes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     _prototypes(row, pair.kernel)
     assert not row.ok
     assert row.prototypes.startswith(f"{name}: void (struct zone *, ")
-    _, types = process.read(pair.kernel)
+    _, types = process.read_kernel(pair.kernel)
     absent_hook = replace(memmap, hooks={"memmap": ["odd"]})
     assert types.list_obstacles(absent_hook, odd.prototypes | {"odd": []}) == [
         "odd: none"
@@ -156,7 +156,7 @@ def test_it_stays_on_one_cpu(ready: Path) -> None:
     first = min(os.sched_getaffinity(0))
     words = ["memmap", f"--size={1 << 30}", "--rounds=1000", "--seed=1"]
     with subprocess.Popen(
-        [process.harness(), ready, *words], stdout=subprocess.DEVNULL
+        [process.find_harness(), ready, *words], stdout=subprocess.DEVNULL
     ) as started:
         end = time.monotonic() + 60
         while (on := os.sched_getaffinity(started.pid)) != {first}:

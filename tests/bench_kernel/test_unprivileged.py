@@ -64,6 +64,6 @@ def test_an_image_that_root_alone_can_read(open_to_all: Pair) -> None:
     os.seteuid(65534)
     try:
         with pytest.raises(BulkmmError, match="Permission denied: have root make a"):
-            vmlinux.read(open_to_all.kernel)
+            vmlinux.read_image(open_to_all.kernel)
     finally:
         os.seteuid(0)

@@ -254,8 +254,10 @@ def test_an_earlier_result_is_read_again(
 
 def test_ratios_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
     document, jobs = made.kernel(), []
-    monkeypatch.setattr(find, "files", lambda *_: nullcontext((Path("a"), None)))
-    monkeypatch.setattr(measure, "run", lambda job, *_: jobs.append(job) or document)
+    monkeypatch.setattr(find, "find_files", lambda *_: nullcontext((Path("a"), None)))
+    monkeypatch.setattr(
+        measure, "measure_kernel", lambda job, *_: jobs.append(job) or document
+    )
     gains = ratios.measure_ratios("7.3").gains
     assert [len(gains[kind].ratios) for kind in ("memmap", "clear")] == [1, 1]
     assert {"pmem-fsdax-16g", "thp-2m"} <= {*jobs[0].only}

@@ -17,15 +17,20 @@ STALE = "is not what results/ says now: run scripts/figures.py"
 
 
 def test_the_pages_are_in_step_with_the_results() -> None:
-    cpus = figures.results()
-    for file, make in ((figures.PAGE, figures.page), (figures.README, figures.readme)):
+    cpus = figures.read_results()
+    for file, make in (
+        (figures.PAGE, figures.make_page),
+        (figures.README, figures.update_readme),
+    ):
         text = file.read_text()
         assert text == make(text, cpus), f"{name_page(file)} {STALE}"
-    assert gain.RATIOS_FILE.read_text() == figures.ratios(cpus), f"ratios.json {STALE}"
+    assert gain.RATIOS_FILE.read_text() == figures.format_ratios(cpus), (
+        f"ratios.json {STALE}"
+    )
 
 
 def test_without_results_the_page_says_so() -> None:
-    assert "make figures" in figures.page(f"{BEGIN}{END}", {})
+    assert "make figures" in figures.make_page(f"{BEGIN}{END}", {})
 
 
 def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
@@ -36,7 +41,7 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
             "kernel-7.3": made.kernel("7.3.4", bulkmm_ms=80),
         }
     }
-    text = figures.readme(f"a\n{begin}9.99\n{end}b\n", cpus)
+    text = figures.update_readme(f"a\n{begin}9.99\n{end}b\n", cpus)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
     assert "9.99" not in text
@@ -46,9 +51,9 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
     assert faster == pytest.approx([100 / 40, 100 / 80], rel=0.1)
     assert "| 6.40 s → " in rows[1]  # 64 times 100 ms
     with pytest.raises(BulkmmError, match="names two, which is not in results"):
-        figures.readme(text.replace("begin one", "begin two"), cpus)
+        figures.update_readme(text.replace("begin one", "begin two"), cpus)
     with pytest.raises(BulkmmError, match="names one, which is not in results"):
-        figures.readme(text, {"one": {"bench": made.bench()}})
+        figures.update_readme(text, {"one": {"bench": made.bench()}})
 
 
 def test_the_page_says_which_code_was_measured() -> None:

@@ -206,7 +206,7 @@ def signal_for_long(child: int) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "call",
-    ["populate._until_ready([script], small=False)", "[*program.events([])]"],
+    ["populate._until_ready([script], small=False)", "[*program.read_events([])]"],
 )
 def test_a_program_does_not_outlive_its_parent(
     tmp_path: Path, call: str, how: signal.Signals
@@ -259,7 +259,7 @@ ONE_THREAD = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
     ],
 )
 def test_goals(more: dict[str, int], missed: list[str]) -> None:
-    lines = goals.missed(make_result(**{**ONE_THREAD, **more}))
+    lines = goals.list_missed(make_result(**{**ONE_THREAD, **more}))
     assert len(lines) == len(missed)
     for line, phrase in zip(lines, missed, strict=True):
         assert line.startswith("not met: ")
@@ -268,5 +268,5 @@ def test_goals(more: dict[str, int], missed: list[str]) -> None:
 
 def test_private_pages_that_are_there_already_are_the_kernels() -> None:
     again = {**ONE_THREAD, "resident_1": 300}
-    assert not goals.missed(make_result("populate-1g-4k", **again))
-    assert goals.missed(make_result("populate-1g-memfd", **again))
+    assert not goals.list_missed(make_result("populate-1g-4k", **again))
+    assert goals.list_missed(make_result("populate-1g-memfd", **again))
