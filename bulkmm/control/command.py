@@ -94,15 +94,19 @@ words:COMMAND...  count while this command runs (default: for a while)
 
 populate: bulkmm.populate.run:populate_target
     fill memory before its user starts
-    example: /dev/shm/guest --size 4G
-    Fill a file of tmpfs or hugetlbfs, or a DAX device, with as many threads as help:
-    its pages are in memory, zeroed, before the program that maps it starts. Existing
-    content is kept. With --memfd the memory has no name: the command after -- is run,
-    with its path in place of {{}}.
-words:FILE...  fill this file; with --memfd run this command, after --
+    example: /dev/shm/guest0,node=0 /dev/shm/guest1,node=1 --size 4G
+    usage: [OPTION...] FILE[,size=SIZE][,node=N]... | --memfd ... -- COMMAND...
+    Fill files of tmpfs or hugetlbfs, or DAX devices, with as many threads as help:
+    their pages are in memory, zeroed, before the program that maps them starts.
+    Existing content is kept. Several files are filled at once, each from its own node.
+    With --memfd the memory has no name: the command after -- is run, with its path in
+    place of {{}}.
+words:FILE...  fill this file, with a size and node of its own if given; with --memfd
+    run this command, after --
 --memfd  fill a memfd, and run a command with it
 --huge 2M|1G  take huge pages of this size for the memfd
---size SIZE  fill SIZE bytes, as in 4G; a file is created or extended (default: all)
+--size SIZE  fill SIZE bytes of each, as in 4G; a file is created or extended (default:
+    all)
 --node N<0..1023>  take pages of this memory node only
 --threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON

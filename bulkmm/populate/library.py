@@ -4,8 +4,10 @@
 libbulkmm/ beside this file is lib/python/libbulkmm: the command carries the package.
 """
 
+import ctypes
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bulkmm.populate import libbulkmm
@@ -15,32 +17,58 @@ from bulkmm.shell.errors import BulkmmError
 BUILT_LIBRARY = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
 
 
-def populate_mapping(
-    mapping: mmap.mmap,
-    progress: Callable[[int], None],
+@dataclass(frozen=True)
+class Mapping:
+    """A mapped file, what messages call it, and the node for its pages."""
+
+    label: str
+    memory: mmap.mmap
+    node: int | None
+
+    def has_address(self, address: int) -> bool:
+        """Return whether an address is in it."""
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        return start <= address < start + len(self.memory)
+
+
+def name_mapping(mappings: Sequence[Mapping], address: int | None) -> str:
+    """Return the label of the mapping that has an address, or all labels."""
+    labels = [
+        mapping.label
+        for mapping in mappings
+        if address is None or mapping.has_address(address)
+    ]
+    return ", ".join(labels)
+
+
+def populate_mappings(
+    mappings: Sequence[Mapping],
+    progress: Callable[[int, int], None],
     *,
-    label: str,
     threads: int = 0,
-    node: int | None = None,
 ) -> libbulkmm.Report:
-    """Make a mapping resident; an exception of ``progress`` ends it and is raised.
+    """Make mappings resident; an exception of ``progress`` ends it and is raised.
 
     Call it on the main thread: signals end it too. BulkmmError: the library's sentence,
-    after the label, or that there is no library.
+    after the label of the mapping in question, or that there is no library.
     """
     if BUILT_LIBRARY.exists():
         libbulkmm.set_library(str(BUILT_LIBRARY))
     with hold_signals() as interruptible:  # what a signal raises would be lost in C
 
-        def report_progress(nbytes: int, _whole: int) -> None:
+        def report_progress(nbytes: int, whole: int) -> None:
             with interruptible():
-                progress(nbytes)
+                progress(nbytes, whole)
 
         try:
-            return libbulkmm.populate(
-                mapping, progress=report_progress, threads=threads, node=node
+            return libbulkmm.populate_ranges(
+                [libbulkmm.Range(each.memory, each.node) for each in mappings],
+                progress=report_progress,
+                threads=threads,
             )
         except libbulkmm.Error as error:
+            address = error.failed[0] if error.failed else None
+            label = name_mapping(mappings, address)
             raise BulkmmError(f"{label}: {error}") from error
         except ImportError as error:
             raise BulkmmError(str(error)) from error

@@ -7,8 +7,8 @@ container hides counts as none. Pools of huge pages and programs keep what they 
 
 import mmap
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from bulkmm.control.pools import ALL_NODES, TOTAL, Pool, list_page_sizes, read_meminfo
@@ -17,6 +17,7 @@ from bulkmm.shell.size import GIB, KIB, MIB
 
 ESCAPE = re.compile(r"\\([0-7]{3})")
 NO_LIMIT = 1 << 63
+TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 # in meminfo: what can at best be swapped
 HELD_BY_PROGRAMS = ("Active(anon)", "Inactive(anon)", "Unevictable", "SUnreclaim")
 MOUNTED = 4  # word of a line of mountinfo; the one before is what of it is mounted
@@ -39,11 +40,44 @@ HUGETLB = {
 
 
 @dataclass(frozen=True)
+class Need:
+    """The bytes that a file lacks, in pages of a size, from any node or this one."""
+
+    name: str
+    missing: int
+    page: int = mmap.PAGESIZE
+    node: int | None = None
+    reserved: bool = False  # its huge pages are
+
+    @property
+    def charged_bytes(self) -> int:
+        """Return what limits count for it."""
+        return self.missing + (0 if self.is_huge else self.missing // TABLES)
+
+    @property
+    def is_huge(self) -> bool:
+        """Return whether its pages are those of a pool."""
+        return self.page > mmap.PAGESIZE
+
+
+@dataclass(frozen=True)
 class Limit:
     """A limit, and the bytes that it leaves."""
 
     name: str
     room: int
+    node: int | None = None  # it is of this node's memory only
+    reservations: bool = False  # it is met when huge pages are reserved
+
+    def leave_room(self, earlier_needs: Sequence[Need]) -> "Limit":
+        """Return what is left beside needs for the same kind of page."""
+        charges = (
+            need.charged_bytes
+            for need in earlier_needs
+            if self.node in {None, need.node}
+            and not (self.reservations and need.reserved)
+        )
+        return replace(self, room=self.room - sum(charges))
 
 
 UNLIMITED = Limit("no limit", NO_LIMIT)
@@ -80,7 +114,7 @@ def list_memory_limits(root: SystemFiles, node: int | None = None) -> Iterator[L
         used_bytes = read_meminfo(root, node, *HELD_BY_PROGRAMS) + _bytes_in_pools(
             root, node
         )
-        yield Limit(f"node {node}", node_total - used_bytes + swap)
+        yield Limit(f"node {node}", node_total - used_bytes + swap, node)
     for group in _list_groups(root, "memory"):
         limit, used, prefix = MEMORY[group.version]
         caches = _reclaimable_bytes(group, prefix)
@@ -108,7 +142,8 @@ def list_hugetlb_limits(
         for limit, used in (usage,) if reserved else (usage, reservations):
             file = f"hugetlb.{page // unit}{name}.{limit}"
             room = group.read_room(file, f"hugetlb.{page // unit}{name}.{used}")
-            yield Limit(f"{group.path}/{file}", room)
+            path = f"{group.path}/{file}"
+            yield Limit(path, room, reservations=limit.startswith("rsvd."))
 
 
 def _bytes_in_pools(root: SystemFiles, node: int) -> int:
@@ -173,13 +208,14 @@ def _list_parents(mount: str, below: str) -> Iterator[str]:
 
 
 def find_tightest(
-    root: SystemFiles, page: int, node: int | None = None, *, reserved: bool = False
+    root: SystemFiles, need: Need, earlier_needs: Sequence[Need] = ()
 ) -> Limit:
-    """Return the limit that leaves least for pages of a size, reserved or not."""
-    huge = page > mmap.PAGESIZE
+    """Return the limit that leaves least for a need, beside earlier ones."""
     candidates = (
-        list_hugetlb_limits(root, page, reserved=reserved)
-        if huge
-        else list_memory_limits(root, node)
+        list_hugetlb_limits(root, need.page, reserved=need.reserved)
+        if need.is_huge
+        else list_memory_limits(root, need.node)
     )
-    return min(candidates, key=lambda limit: limit.room)
+    same_pages = [each for each in earlier_needs if each.page == need.page]
+    tightened = (limit.leave_room(same_pages) for limit in candidates)
+    return min(tightened, key=lambda limit: limit.room)

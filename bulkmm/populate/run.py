@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm populate``: fill a file of memory before its user starts."""
+"""``bulkmm populate``: fill files of memory before their user starts."""
 
 import argparse
 import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, suppress
 
 from rich import progress as bars
 
-from bulkmm.populate import library, target
+from bulkmm.populate import libbulkmm, library, target
+from bulkmm.populate.library import Mapping, name_mapping
+from bulkmm.populate.request import LARGEST, parse_requests
 from bulkmm.populate.target import Target
 from bulkmm.shell import bar, size
 from bulkmm.shell.ending import KILLED_FIRST, OOM_SCORE
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 
-LARGEST = "64T"
 BYTES = (
     bars.DownloadColumn(binary_units=True),
     bars.TransferSpeedColumn(),
@@ -26,28 +26,30 @@ BYTES = (
 
 
 def populate_target(args: argparse.Namespace) -> int:
-    """Fill the target; with a memfd, exec the command."""
+    """Fill the files; or a memfd, and exec the command."""
     _check_words(args)
-    wanted = size.parse_bytes(args.size, LARGEST) if args.size else None
-    if not args.memfd:
-        with (
-            _killed_first(),
-            target.open_file(Path(args.words[0]), wanted, args.node) as file,
-        ):
-            lines = _fill_target(file, args)
-        print(*lines, sep="\n", flush=True)
+    usual_size = size.parse_bytes(args.size, LARGEST) if args.size else None
+    if args.memfd:
+        _populate_memfd(args, usual_size)
         return Exit.OK
-    if not wanted:
+    requests = parse_requests(args.words, usual_size, args.node)
+    with _killed_first(), target.open_files(requests) as files:
+        lines = _fill_targets(files, args)
+    print(*lines, sep="\n", flush=True)
+    return Exit.OK
+
+
+def _populate_memfd(args: argparse.Namespace, nbytes: int | None) -> None:
+    if not nbytes:
         raise UsageError("--memfd: --size says how much to fill")
     huge = size.parse_bytes(args.huge, "16G") if args.huge else 0
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
-    with target.create_memfd(wanted, huge, args.node) as file:
+    with target.create_memfd(nbytes, huge, args.node) as file:
         with _killed_first():
-            lines = _fill_target(file, args)
+            lines = _fill_targets([file], args)
         print(*lines, sep="\n", flush=True)
         _exec_command(args.words, file.fd)
-    return Exit.OK
 
 
 @contextmanager
@@ -69,36 +71,54 @@ def _check_words(args: argparse.Namespace) -> None:
         raise UsageError(
             "--memfd needs a command after --: the memory is freed with its last user"
         )
-    if not args.memfd and len(args.words) != 1:
-        raise UsageError("populate: give one FILE, or --memfd and a command")
     if args.huge and not args.memfd:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
 
 
-def _fill_target(file: Target, args: argparse.Namespace) -> list[str]:
-    """Fill it; return what to print."""
-    with file.map_shared() as mapping, bar.show_bar(file.name, BYTES) as show:
-        report = library.populate_mapping(
-            mapping,
-            lambda so_far: show(so_far, file.size),
-            label=file.name,
-            threads=args.threads,
-            node=args.node,
-        )
-    nbytes, ns, threads, slow = report.nbytes, report.ns, report.threads, report.text
-    record = {
-        "file": file.name,
-        "bytes": nbytes,
-        "page_bytes": file.page,
-        "threads": threads,
-        "ns": ns,
-        "slow": slow or None,
-    }
+def _fill_targets(files: Sequence[Target], args: argparse.Namespace) -> list[str]:
+    """Fill them, all by the same threads; return what to print."""
+    label = files[0].name if len(files) == 1 else f"{len(files)} files"
+    with ExitStack() as stack:
+        mappings = [
+            Mapping(file.name, stack.enter_context(file.map_shared()), file.node)
+            for file in files
+        ]
+        show = stack.enter_context(bar.show_bar(label, BYTES))
+        report = library.populate_mappings(mappings, show, threads=args.threads)
+        slow = report.text
+        if report.slow and len(files) > 1:
+            slow = f"{name_mapping(mappings, report.slow.address)}: {slow}"
     if args.json:
+        record = _make_record(files, report, slow)
         return [json.dumps({"schema_version": 1, "populate": record})]
+    nbytes, ns, threads = report.nbytes, report.ns, report.threads
     summary = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
-    lines = [f"{file.name}: {summary}, {threads} thread{'s' * (threads != 1)}"]
+    lines = [f"{label}: {summary}, {threads} thread{'s' * (threads != 1)}"]
     return lines + ([f"slow: {slow}"] if slow else [])
+
+
+def _make_record(
+    files: Sequence[Target], report: libbulkmm.Report, slow: str
+) -> dict[str, object]:
+    """Return what --json prints; the name and the pages of a file if it is alone."""
+    alone = files[0] if len(files) == 1 else None
+    return {
+        "file": alone.name if alone else None,
+        "bytes": report.nbytes,
+        "page_bytes": alone.page if alone else None,
+        "threads": report.threads,
+        "ns": report.ns,
+        "slow": slow or None,
+        "files": [
+            {
+                "file": file.name,
+                "bytes": file.size,
+                "page_bytes": file.page,
+                "node": file.node,
+            }
+            for file in files
+        ],
+    }
 
 
 def _exec_command(words: Sequence[str], fd: int) -> None:

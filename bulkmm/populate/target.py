@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The target of populate: a file whose pages stay in memory, or a memfd.
+"""The targets of populate: files whose pages stay in memory, or a memfd.
 
-Errors are detected before any page is allocated, if possible; a file that cannot
-be filled gets its old size back.
+Errors are detected before any page is allocated, if possible; if one of the files
+cannot be filled, all get their old sizes back.
 """
 
 import ctypes
@@ -13,20 +13,22 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bulkmm.control.pools import Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.populate import limits
+from bulkmm.populate import room
+from bulkmm.populate.limits import Need
+from bulkmm.populate.request import Request
+from bulkmm.populate.room import FileNeed
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import name_size
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
-TABLES = 240  # of so many bytes of 4 KiB pages less than one is for the kernel's tables
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
 MOUNTS = Path("/proc/self/mountinfo")
 # struct flock of the last byte that a file can have, which nobody else locks
@@ -39,11 +41,19 @@ ESCAPE = re.compile(r"\\([0-7]{3})")
 class Target:
     """An open file and how much of it to fill."""
 
-    name: str
+    path: Path
     fd: int
     size: int
     page: int  # bytes: page size of its file system
-    old: int  # bytes: the size that it gets back if it cannot be filled
+    node: int | None
+    kind: str = ""  # its file system; empty: a memfd, or a DAX device
+    has_name: bool = True  # False: it gets its name when all is done
+    need: FileNeed | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what messages call it."""
+        return str(self.path)
 
     def map_shared(self) -> mmap.mmap:
         """Map it; this reserves huge pages or fails."""
@@ -76,6 +86,7 @@ def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
     page = huge or mmap.PAGESIZE
     if size % page:
         raise UsageError(f"size {size}: give whole pages of {page} bytes")
+    room.check_node("memfd", node)
     try:
         fd = os.memfd_create("bulkmm", flags)
     except OSError as error:
@@ -84,64 +95,112 @@ def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
         )
         raise BulkmmError(message) from error
     try:
-        _need_limit("memfd", size, page, node)
+        room.check_limits([Need("memfd", size, page, node)])
         _resize_file("memfd", fd, size)
-        yield Target("memfd", fd, size, page, 0)
+        yield Target(Path("memfd"), fd, size, page, node)
     finally:
         os.close(fd)
 
 
 @contextmanager
-def open_file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
-    """Open a file, made or grown as needed; undo that if the block fails.
+def open_files(requests: Sequence[Request]) -> Iterator[list[Target]]:
+    """Open files, made or grown as needed; undo that for all if the block fails.
 
-    A new one gets its name when the block ends, and goes with a process that is killed,
+    New ones get their names when the block ends, and go with a process that is killed,
     where the file system can do that. With a node, growing allocates nothing: pages
     would be of any node. Of several runs for a file one waits for the other, so that
     none takes back what another has taken as filled.
     """
-    if not path.exists():
-        with _create_file(path, size, node) as target:
-            yield target
-        return
-    # with O_CREAT the kernel refuses a file that another user laid ready in a directory
-    # for all (fs.protected_regular)
-    with _open_path(path, path, os.O_RDWR | os.O_CREAT) as fd:
-        target = _open_target(path, fd, size, node)  # it grows last, or not at all
-        try:
-            yield target
-        except BaseException:
-            # another size is of somebody else, who may have stored something there
-            if os.fstat(fd).st_size == target.size > target.old:
-                os.ftruncate(fd, target.old)
-            raise
+    with ExitStack() as stack:
+        opened = {
+            request: stack.enter_context(_open_file(request))
+            for request in _order_requests(requests)
+        }
+        files = [opened[request] for request in requests]
+        room.check_room([file.need for file in files if file.need])
+        for file in files:
+            stack.enter_context(_grow_file(file))
+        yield files
+        for file in files:
+            if not file.has_name:
+                stack.enter_context(_name_file(file))
+
+
+def _order_requests(requests: Sequence[Request]) -> list[Request]:
+    """Return the order in which all runs lock files, or two would wait for each other.
+
+    A file that is given twice would wait for itself.
+    """
+    files: dict[tuple[int, int, str], Request] = {}
+    for request in requests:
+        first = files.setdefault(_identify_file(request.path), request)
+        if first is not request:
+            raise UsageError(f"{first.path} and {request.path} are the same file")
+    return [files[identity] for identity in sorted(files)]
+
+
+def _identify_file(path: Path) -> tuple[int, int, str]:
+    """Return device and number of a file; for a new one, its directory's and a name."""
+    for place, name in ((path, ""), (path.parent, path.name)):
+        with suppress(OSError):
+            status = place.stat()
+            return status.st_dev, status.st_ino, name
+    return 0, 0, str(path)  # what is wrong, opening says
 
 
 @contextmanager
-def _create_file(path: Path, size: int | None, node: int | None) -> Iterator[Target]:
-    if size is None:
+def _open_file(request: Request) -> Iterator[Target]:
+    """Open a file and tell what it lacks; a new one is removed if the block fails."""
+    path = request.path
+    room.check_node(str(path), request.node)
+    if path.exists():
+        # with O_CREAT the kernel refuses a file that another user laid ready in a
+        # directory for all (fs.protected_regular)
+        with _open_path(path, path, os.O_RDWR | os.O_CREAT) as fd:
+            yield _make_target(request, fd)
+        return
+    _check_new(request)
+    if _has_unnamed(path.parent):
+        with _open_path(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
+            yield _make_target(request, fd, has_name=False)
+        return
+    with _open_path(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
+        try:
+            yield _make_target(request, fd)
+        except BaseException:
+            _unlink_file(path, fd)
+            raise
+
+
+def _check_new(request: Request) -> None:
+    path = request.path
+    if request.size is None:
         raise UsageError(f"{path} does not exist: --size says how large to make it")
     if path.is_symlink():
         raise UsageError(f"{path} is a link to a file that does not exist")
     with suppress(OSError):  # what is wrong, opening says
         _need_memory(path, path.parent.stat().st_dev)
-    if not _has_unnamed(path.parent):
-        with _open_path(path, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as fd:
-            try:
-                yield _open_target(path, fd, size, node)
-            except BaseException:
-                with suppress(OSError):  # it may be another file by now
-                    if os.path.samestat(os.fstat(fd), path.lstat()):
-                        path.unlink()
-                raise
-        return
-    with _open_path(path, path.parent, os.O_RDWR | os.O_TMPFILE) as fd:
-        yield _open_target(path, fd, size, node)
-        try:
-            # a number that is not used makes this linkat(), which can follow
-            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
-        except OSError as error:
-            raise BulkmmError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _name_file(file: Target) -> Iterator[None]:
+    """Give a file its name; take it back if the block fails."""
+    try:
+        # a number that is not used makes this linkat(), which can follow
+        os.link(f"/proc/self/fd/{file.fd}", file.path, src_dir_fd=file.fd)
+    except OSError as error:
+        raise BulkmmError(f"{file.path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        _unlink_file(file.path, file.fd)
+        raise
+
+
+def _unlink_file(path: Path, fd: int) -> None:
+    with suppress(OSError):  # it may be another file by now
+        if os.path.samestat(os.fstat(fd), path.lstat()):
+            path.unlink()
 
 
 def _has_unnamed(place: Path) -> bool:
@@ -174,10 +233,12 @@ def _open_path(path: Path, place: Path, how: int) -> Iterator[int]:
         os.close(fd)
 
 
-def _open_target(path: Path, fd: int, size: int | None, node: int | None) -> Target:
+def _make_target(request: Request, fd: int, *, has_name: bool = True) -> Target:
+    path, size = request.path, request.size
     before = os.fstat(fd)
     if stat.S_ISCHR(before.st_mode):
-        return _open_device(path, fd, before, size)
+        size, align = _check_device(path, before, size)
+        return Target(path, fd, size, align, request.node)
     if not stat.S_ISREG(before.st_mode):
         raise UsageError(f"{path} is neither a file nor a DAX device")
     kind = _need_memory(path, before.st_dev)
@@ -185,16 +246,20 @@ def _open_target(path: Path, fd: int, size: int | None, node: int | None) -> Tar
     size = before.st_size if size is None else size
     if not size or size % page:
         raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
-    missing = max(size - before.st_blocks * 512, 0)
-    maybe_reserved = kind == "hugetlbfs" and size <= before.st_size
-    if kind in MEMORY:
-        _need_limit(str(path), missing, page, node, reserved=maybe_reserved)
-    if not (maybe_reserved and _is_reserved(fd, size)):
-        _need_room(path, fd, missing)
-        if maybe_reserved:
-            _need_limit(str(path), missing, page, node)
-    old = _grow_file(path, fd, size, allocate=kind == "tmpfs" and node is None)
-    return Target(str(path), fd, size, page, old)
+    need = FileNeed(
+        str(path),
+        max(size - before.st_blocks * 512, 0),
+        page,
+        request.node,
+        fd=fd,
+        limited=kind in MEMORY,
+    )
+    if kind == "hugetlbfs" and size <= before.st_size:
+        as_reserved = replace(need, reserved=True)
+        room.check_limits([as_reserved])
+        if _is_reserved(fd, size):
+            need = as_reserved
+    return Target(path, fd, size, page, request.node, kind, has_name, need)
 
 
 def _need_memory(path: Path, device: int) -> str:
@@ -220,47 +285,31 @@ def _is_reserved(fd: int, size: int) -> bool:
     return True
 
 
-def _need_room(path: Path, fd: int, missing: int) -> None:
-    """Raise if the file system lacks space; 0 blocks: it has no limit."""
-    room = os.fstatvfs(fd)
-    if room.f_blocks and missing > room.f_bavail * room.f_bsize:
-        have = room.f_bavail * room.f_bsize >> 20
-        raise BulkmmError(
-            f"{path}: {missing >> 20} MiB more needed, "
-            f"its file system has {have} MiB to spare"
-        )
-
-
-def _need_limit(
-    name: str, missing: int, page: int, node: int | None, *, reserved: bool = False
-) -> None:
-    """Raise where the kernel would kill this process, or refuse huge pages."""
-    limit = limits.find_tightest(SystemFiles(Path("/")), page, node, reserved=reserved)
-    needed = missing if page > mmap.PAGESIZE else missing + missing // TABLES
-    if missing and needed > limit.room:
-        have = max(limit.room, 0) >> 20
-        raise BulkmmError(
-            f"{name}: {missing >> 20} MiB more needed, {limit.name} leaves {have} MiB"
-        )
-
-
-def _grow_file(path: Path, fd: int, size: int, *, allocate: bool) -> int:
-    """Set a size, if it is larger; return the old one, or that.
+@contextmanager
+def _grow_file(file: Target) -> Iterator[None]:
+    """Set its size, if that is larger; set the old one again if the block fails.
 
     A file with a name has the memory for it before, if wanted. Others may have made it
     larger meanwhile, and stored something there.
     """
-    now = os.fstat(fd)
-    if now.st_size >= size:
-        return size
-    if allocate and now.st_nlink:
+    old = os.fstat(file.fd).st_size
+    if not file.kind or old >= file.size:
+        yield
+        return
+    if file.has_name and file.kind == "tmpfs" and file.node is None:
         try:
-            _allocate_pages(fd, now.st_size, size - now.st_size)
+            _allocate_pages(file.fd, old, file.size - old)
         except OSError as error:
-            raise BulkmmError(f"{path}: {error.strerror}") from error
+            raise BulkmmError(f"{file.path}: {error.strerror}") from error
     else:
-        _resize_file(str(path), fd, size)
-    return now.st_size
+        _resize_file(file.name, file.fd, file.size)
+    try:
+        yield
+    except BaseException:
+        # another size is of somebody else, who may have stored something there
+        if os.fstat(file.fd).st_size == file.size:
+            os.ftruncate(file.fd, old)
+        raise
 
 
 def _resize_file(name: str, fd: int, size: int) -> None:
@@ -280,9 +329,10 @@ def _allocate_pages(fd: int, at: int, length: int) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _open_device(
-    path: Path, fd: int, status: os.stat_result, size: int | None
-) -> Target:
+def _check_device(
+    path: Path, status: os.stat_result, size: int | None
+) -> tuple[int, int]:
+    """Return how much of a DAX device to fill, and its page size."""
     number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     sysfs = Path(f"/sys/dev/char/{number}")
     try:
@@ -293,7 +343,7 @@ def _open_device(
     size = whole if size is None else size
     if not 0 < size <= whole or size % align:
         raise UsageError(f"size {size} of {path}: up to {whole}, pages of {align}")
-    return Target(str(path), fd, size, align, size)
+    return size, align
 
 
 def _find_mount(device: int) -> tuple[str, str]:

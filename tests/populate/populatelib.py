@@ -5,9 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from programs import run_program
+
+from bulkmm.populate import target
+from bulkmm.populate.request import Request
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
 MIB = 1 << 20
@@ -21,6 +25,13 @@ def run_populate(
     if code:
         assert result.stderr.count("\n") == 1, result.stderr
     return result
+
+
+def open_target(
+    path: Path, size: int | None, node: int | None = None
+) -> AbstractContextManager[list[target.Target]]:
+    """Open a file as the command does."""
+    return target.open_files([Request(path, size, node)])
 
 
 def count_resident(path: Path) -> int:

@@ -70,8 +70,8 @@ def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((), 2, "one FILE"),
-        (("a", "b"), 2, "one FILE"),
+        ((), 2, "give a FILE"),
+        ((",size=1M",), 2, "no file in"),
         (("PLACE/none",), 2, "--size says how large"),
         (("PLACE/none", "--size", "0M"), 2, "whole pages"),
         (("PLACE/none", "--size", "3x"), 2, "bad size 3x"),
@@ -81,7 +81,11 @@ def test_hugetlbfs_and_a_memfd_of_huge_pages(tmp_path: Path) -> None:
         (("/dev/null",), 2, "not a DAX device"),
         (("PLACE/none", "--size", "1M", "--threads", "0"), 2, "give 1 to"),
         (("PLACE/none", "--size", "1M", "--node", "-1"), 2, "give 0 to 1023"),
-        (("PLACE/none", "--size", "1M", "--node", "999"), 3, "memory node is not"),
+        (
+            ("PLACE/none", "--size", "1M", "--node", "999"),
+            3,
+            "no memory node 999",
+        ),
         (("PLACE/none", "--size", "1M", "--huge", "2M"), 2, "applies to --memfd"),
         (("--memfd", "--size", "1M"), 2, "needs a command"),
         (("--memfd", "--", "true"), 2, "how much"),

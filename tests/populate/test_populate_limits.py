@@ -44,6 +44,12 @@ def test_a_mount_of_another_may_have_any_name(
     assert target._find_mount(os.makedev(0, 28)) == ("an unknown file system", "")
 
 
+def find_tightest(
+    root: SystemFiles, page: int, node: int | None = None
+) -> limits.Limit:
+    return limits.find_tightest(root, limits.Need("file", 0, page, node))
+
+
 LITTLE = {"limit_in_bytes": str(96 * MIB)}
 
 
@@ -151,9 +157,10 @@ def test_what_is_reserved_for_the_file_is_its_own(
         run_populate(file, "--size", "16M", inside=inside)
         killed = (
             "import os, sys; from pathlib import Path; "
-            "from bulkmm.populate import target; "
-            "file = target.open_file(Path(sys.argv[1]), 64 << 20, None); "
-            "mapping = file.__enter__().map_shared(); os.kill(os.getpid(), 9)"
+            "from bulkmm.populate import request, target; "
+            "wanted = request.Request(Path(sys.argv[1]), 64 << 20, None); "
+            "files = target.open_files([wanted]); "
+            "mapping = files.__enter__()[0].map_shared(); os.kill(os.getpid(), 9)"
         )
         argv = [*inside, sys.executable, "-c", killed, file]
         assert run_program(argv).returncode == -signal.SIGKILL
@@ -184,20 +191,20 @@ def test_limits_of_version_2(tmp_path: Path) -> None:
     fake.write(f"{home}/hugetlb.1GB.rsvd.current", str(1 << 30))
     root = SystemFiles(tmp_path)
     memory = limits.Limit(f"{home}/b/memory.max", 14 * MIB)
-    assert limits.find_tightest(root, 4096) == memory
+    assert find_tightest(root, 4096) == memory
     fake.write(f"{home}/b/memory.swap.max", "0")
     fake.write(f"{home}/b/memory.swap.current", str(9 * MIB))
     memory = limits.Limit(f"{home}/b/memory.max", 13 * MIB)
-    assert limits.find_tightest(root, 4096) == memory
-    huge = limits.Limit(f"{home}/hugetlb.1GB.rsvd.max", 2 << 30)
-    assert limits.find_tightest(root, 1 << 30) == huge
+    assert find_tightest(root, 4096) == memory
+    huge = limits.Limit(f"{home}/hugetlb.1GB.rsvd.max", 2 << 30, reservations=True)
+    assert find_tightest(root, 1 << 30) == huge
     machine = limits.Limit("the machine", 9002048 << 10)
     for top in ("/a", "/"):
         fake.write("/proc/self/mountinfo", mount.replace(" /a ", f" {top} "))
         fake.write("/proc/self/cgroup", "0::/../elsewhere")
-        assert limits.find_tightest(root, 4096) == machine
+        assert find_tightest(root, 4096) == machine
     fake.remove("/proc/self/cgroup")
-    assert limits.find_tightest(root, 4096) == machine
+    assert find_tightest(root, 4096) == machine
 
 
 @pytest.mark.parametrize("page", [4096, 1 << 14, 1 << 16])
@@ -210,7 +217,7 @@ def test_what_programs_hold_is_not_free(
     lines = ["MemTotal: 102400 kB", "SwapFree: 2048 kB", "Active(anon): 40960 kB"]
     fake.write("/proc/meminfo", "\n".join([*lines, "Active(file): 20480 kB"]))
     machine = limits.Limit("the machine", 62 * MIB)
-    assert limits.find_tightest(SystemFiles(tmp_path), page) == machine
+    assert find_tightest(SystemFiles(tmp_path), page) == machine
 
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
@@ -221,9 +228,9 @@ def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> 
         home = f"/sys/devices/system/node/node{node}"
         fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
     root = SystemFiles(tmp_path)
-    assert limits.find_tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
-    assert limits.find_tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB)
-    assert limits.find_tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB)
+    assert find_tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
+    assert find_tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB, 0)
+    assert find_tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB, 1)
 
 
 def test_a_limit_of_file_sizes_names_the_file(shm: Path) -> None:

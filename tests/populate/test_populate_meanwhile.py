@@ -8,15 +8,15 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rootlib
-from populatelib import COMMAND, MIB, count_resident, count_used
+from populatelib import COMMAND, MIB, count_resident, count_used, open_target
 
-from bulkmm.populate import target
+from bulkmm.populate import room, target
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError
 
@@ -51,7 +51,7 @@ def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.open_file(path, size, None), path.open("ab") as stream:
+        with open_target(path, size), path.open("ab") as stream:
             stream.write(b"more")
             raise KeyboardInterrupt
 
@@ -65,17 +65,17 @@ def test_what_others_append_before_it_grows_stays(
     shm: Path, monkeypatch: pytest.MonkeyPatch, node: int | None
 ) -> None:
     """And beyond the new size: to allocate what is missing takes seconds."""
-    path, need_limit = shm / "f", target._need_limit
+    path, check_room = shm / "f", room.check_room
     path.write_bytes(bytes(MIB))
 
-    def appended(*words: Any, **more: bool) -> None:
-        need_limit(*words, **more)
+    def appended(needs: Sequence[room.FileNeed]) -> None:
+        check_room(needs)
         os.truncate(path, 4 * MIB)
         with path.open("ab") as stream:
             stream.write(b"more")
 
-    monkeypatch.setattr(target, "_need_limit", appended)
-    with target.open_file(path, 3 * MIB, node) as file:
+    monkeypatch.setattr(room, "check_room", appended)
+    with open_target(path, 3 * MIB, node) as (file,):
         assert file.size == 3 * MIB
     assert path.read_bytes()[-4:] == b"more"
 
@@ -83,19 +83,19 @@ def test_what_others_append_before_it_grows_stays(
 def test_what_others_append_before_it_grows_stays_if_it_is_interrupted(
     shm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, need_limit = shm / "f", target._need_limit
+    path, check_room = shm / "f", room.check_room
     path.write_bytes(bytes(MIB))
 
-    def appended(*words: Any, **more: bool) -> None:
-        need_limit(*words, **more)
+    def appended(needs: Sequence[room.FileNeed]) -> None:
+        check_room(needs)
         with path.open("ab") as stream:
             stream.write(b"more")
 
     def interrupted() -> None:
-        with target.open_file(path, 3 * MIB, None):
+        with open_target(path, 3 * MIB):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(target, "_need_limit", appended)
+    monkeypatch.setattr(room, "check_room", appended)
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert path.read_bytes()[MIB:] == b"more"
@@ -107,7 +107,7 @@ def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.open_file(path, 3 * MIB, None):
+        with open_target(path, 3 * MIB):
             runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
             with suppress(subprocess.TimeoutExpired):
                 runs[0].wait(3)
@@ -130,7 +130,7 @@ def test_what_others_allocate_stays_where_nothing_has_grown(
     path.write_bytes(bytes(MIB))
 
     def interrupted() -> None:
-        with target.open_file(path, size, None):
+        with open_target(path, size):
             raise KeyboardInterrupt
 
     with path.open("r+b") as stream:
@@ -156,7 +156,7 @@ def test_a_file_of_another_in_a_directory_for_all(
     monkeypatch.setattr(target.os, "open", protected)
     with (
         pytest.raises(BulkmmError, match="denied: another user's, in"),
-        target.open_file(path, MIB, None),
+        open_target(path, MIB),
     ):
         pass
 
@@ -164,7 +164,7 @@ def test_a_file_of_another_in_a_directory_for_all(
 def test_a_name_that_another_took_meanwhile_is_kept(shm: Path) -> None:
     with (
         pytest.raises(BulkmmError, match="File exists"),
-        target.open_file(shm / "f", MIB, None),
+        open_target(shm / "f", MIB),
     ):
         (shm / "f").write_text("another")
     assert (shm / "f").read_text() == "another"
