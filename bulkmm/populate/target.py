@@ -30,6 +30,10 @@ from bulkmm.shell.size import name_size
 
 LOG_OF_HUGE = 26  # shift of the huge page size's logarithm in memfd_create() flags
 MEMORY = ("tmpfs", "hugetlbfs", "ramfs")
+# f_type of statfs(), for shared memory of programs, whose file systems are not mounted
+MAGIC = {0x01021994: "tmpfs", 0x958458F6: "hugetlbfs"}
+STATFS_BYTES = 256  # more than struct statfs has, which begins with f_type
+UNKNOWN = "an unknown file system"
 MOUNTS = Path("/proc/self/mountinfo")
 # struct flock of the last byte that a file can have, which nobody else locks
 LOCK = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, (1 << 63) - 1, 1, 0)
@@ -241,11 +245,13 @@ def _make_target(request: Request, fd: int, *, has_name: bool = True) -> Target:
         return Target(path, fd, size, align, request.node)
     if not stat.S_ISREG(before.st_mode):
         raise UsageError(f"{path} is neither a file nor a DAX device")
-    kind = _need_memory(path, before.st_dev)
+    kind = _need_memory(path, before.st_dev, fd)
     page = os.fstatvfs(fd).f_bsize if kind == "hugetlbfs" else mmap.PAGESIZE
     size = before.st_size if size is None else size
     if not size or size % page:
         raise UsageError(f"size {size} of {path}: give whole pages of {page} bytes")
+    if has_name and not before.st_nlink and size > before.st_size:
+        raise UsageError(f"{path} has no name, so only its program can make it larger")
     need = FileNeed(
         str(path),
         max(size - before.st_blocks * 512, 0),
@@ -262,9 +268,11 @@ def _make_target(request: Request, fd: int, *, has_name: bool = True) -> Target:
     return Target(path, fd, size, page, request.node, kind, has_name, need)
 
 
-def _need_memory(path: Path, device: int) -> str:
+def _need_memory(path: Path, device: int, fd: int | None = None) -> str:
     """Return the kind of a file system, whose pages must stay in memory."""
     kind, options = _find_mount(device)
+    if kind == UNKNOWN and fd is not None:
+        kind = _read_magic(fd)
     if kind not in MEMORY and not {"dax", "dax=always"} & set(options.split(",")):
         raise UsageError(
             f"{path} is on {kind}: its pages would not stay in memory "
@@ -356,4 +364,12 @@ def _find_mount(device: int) -> tuple[str, str]:
         if words[2:3] == [wanted]:
             kind, _, options = back.split(" ", 2)
             return kind, f"{words[5]},{options}"
-    return "an unknown file system", ""
+    return UNKNOWN, ""
+
+
+def _read_magic(fd: int) -> str:
+    """Return the kind of the file system of a file, mounted or not."""
+    status = ctypes.create_string_buffer(STATFS_BYTES)
+    if LIBC.fstatfs(fd, status):
+        return UNKNOWN
+    return MAGIC.get(ctypes.c_long.from_buffer(status).value, UNKNOWN)

@@ -4,7 +4,9 @@
 import json
 import signal
 import subprocess
+import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import fakekernel
@@ -245,3 +247,41 @@ def test_many_files(shm: Path) -> None:
     words = [shm / f"f{number}" for number in range(300)]
     run_populate(*words, "--size", "4K")
     assert len(list(shm.iterdir())) == 300
+
+
+SHARED = """
+import mmap, sys
+nbytes, huge = int(sys.argv[1]), int(sys.argv[2])
+flags = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | huge
+memory = mmap.mmap(-1, nbytes, flags=flags)
+memory[:4] = b"kept"
+names = "/anon_hugepage", "/dev/zero"
+lines = [line for line in open("/proc/self/maps") if any(n in line for n in names)]
+print(lines[0].split()[0], flush=True)
+sys.stdin.read()
+print(memory[:5])
+"""
+MAP_HUGETLB = 0x40000
+
+
+@pytest.mark.parametrize("huge", [0, MAP_HUGETLB])
+def test_shared_memory_of_a_running_program(huge: int) -> None:
+    """As of PostgreSQL: its file has no name and no mount, but is in map_files."""
+    rootlib.needs_root()
+    with rootlib.huge_pages(8) if huge else nullcontext():
+        child = subprocess.Popen(
+            [sys.executable, "-c", SHARED, str(16 * MIB), str(huge)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with child:
+            assert child.stdout
+            place = Path(f"/proc/{child.pid}/map_files", child.stdout.readline()[:-1])
+            assert count_resident(place) < 16 * MIB
+            run_populate(place)
+            assert count_resident(place) == 16 * MIB
+            stderr = run_populate(place, "--size", "32M", code=2).stderr
+            assert "only its program can make it larger" in stderr
+            output, _ = child.communicate()
+            assert output == "b'kept\\x00'\n"
