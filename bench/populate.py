@@ -196,7 +196,7 @@ def _qemu() -> list[str]:
 
     name = "qemu-system-x86_64"
     if os.geteuid() == 0 and paths.VERSIONS.exists():
-        lab_root = root.of(paths.cache_dir())
+        lab_root = root.locate_root(paths.cache_dir())
         if (lab_root.path / "usr/bin" / name).exists():
             return ["chroot", str(lab_root.path), name]
     return [name] if shutil.which(name) else []

@@ -78,7 +78,7 @@ lab kernels: bench.kernel.every:check_archive
 --count N  take only the first N
 --list  only list the kernels
 {PAGE}
-lab prepare: lab.commands.prepare:prepare
+lab prepare: lab.commands.prepare:prepare_runs
     fetch and build everything that runs need
     example: --kernel 7.3 --arch x86_64
     Fetch and build everything that runs need, and boot nothing.
@@ -86,7 +86,7 @@ lab prepare: lab.commands.prepare:prepare
 --kernel NAME...  prepare no other kernel; may be given again
 {DEFINES}--strict  fail on any compiler warning (W=1)
 
-lab clean: lab.commands.prepare:clean
+lab clean: lab.commands.prepare:clean_cache
     remove everything that the lab has cached
     Remove everything that the lab has cached: Debian roots, kernels, builds. What
     --keep has kept stays.

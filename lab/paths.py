@@ -73,15 +73,15 @@ def content_key(files: Iterable[Path], *extra: str) -> str:
 
 
 @contextmanager
-def locked(progress: Progress) -> Iterator[Path]:
+def lock_cache(progress: Progress) -> Iterator[Path]:
     """Lock the cache, to add to it or to remove from it."""
     cache = cache_dir()
-    with lock(cache, progress, "prepare the lab"):
+    with lock_directory(cache, progress, "prepare the lab"):
         yield cache
 
 
 @contextmanager
-def lock(place: Path, progress: Progress, purpose: str) -> Iterator[None]:
+def lock_directory(place: Path, progress: Progress, purpose: str) -> Iterator[None]:
     """Lock a directory of the cache against others that do the same."""
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -97,13 +97,13 @@ def lock(place: Path, progress: Progress, purpose: str) -> Iterator[None]:
         yield
 
 
-def used(cache: Path) -> AbstractContextManager[bool]:
+def protect_cache(cache: Path) -> AbstractContextManager[bool]:
     """Protect the cache's content from removal; enter while holding its lock."""
-    return claimed(cache, fcntl.LOCK_SH)
+    return claim_path(cache, fcntl.LOCK_SH)
 
 
 @contextmanager
-def turn(progress: Progress) -> Iterator[None]:
+def wait_turn(progress: Progress) -> Iterator[None]:
     """Wait until a guest may run: concurrent guests slow each other."""
     places = [cache_dir() / f"guest.{n}" for n in range(guests_at_once())]
     for place in places:
@@ -111,7 +111,7 @@ def turn(progress: Progress) -> Iterator[None]:
     waiting = False
     while True:
         for place in places:
-            with claimed(place) as free:
+            with claim_path(place) as free:
                 if free:
                     yield
                     return
@@ -130,7 +130,7 @@ def guests_at_once() -> int:
 
 
 @contextmanager
-def claimed(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bool]:
+def claim_path(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bool]:
     """Try to lock a file or directory exclusively; yield whether that succeeded.
 
     A cache that is claimed has no runs, so removing from it is safe.
@@ -146,7 +146,7 @@ def claimed(path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> Iterator[bo
 
 
 @contextmanager
-def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
+def make_scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
     """Make a directory that goes with the block; if that is killed, with the next.
 
     Whatever else begins with the prefix there is such a directory.
@@ -156,7 +156,7 @@ def scratch(prefix: str, home: Path | None = None) -> Iterator[Path]:
         for leftover in home.glob(f"{prefix}*"):
             _remove_left(leftover)
         new = Path(tempfile.mkdtemp(prefix=NEW, dir=home))
-        with claimed(new):
+        with claim_path(new):
             # others look for it by this name only
             directory = new.rename(home / new.name.replace(NEW, prefix))
             try:
@@ -171,7 +171,7 @@ def _remove_left(path: Path) -> None:
     with suppress(OSError):
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-            with claimed(path) as unclaimed:
+            with claim_path(path) as unclaimed:
                 if unclaimed:
                     shutil.rmtree(path)
 
@@ -189,7 +189,7 @@ def made_whole(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def built(
+def ensure_directory(
     path: Path,
     title: str,
     progress: Progress,

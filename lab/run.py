@@ -34,7 +34,14 @@ from lab.machine import (
 )
 from lab.machine.arch import X86_64, Arch
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, content_key, locked, need_sources, turn, used
+from lab.paths import (
+    PROJECT,
+    content_key,
+    lock_cache,
+    need_sources,
+    protect_cache,
+    wait_turn,
+)
 from lab.scenario.base import ABSENT, Scenario
 
 MOST_CPUS = 64
@@ -118,11 +125,11 @@ def ensure_kernel(
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
     if choice.kind:
         return debugkernel.ensure(debian_root, choice.kind, progress)
-    return kernels.ensure(debian_root, choice.name, progress, choice.arch)
+    return kernels.fetch_kernel(debian_root, choice.name, progress, choice.arch)
 
 
 @contextmanager
-def locked_with(
+def lock_with_kernels(
     choices: Iterable[kernels.Choice], progress: Progress
 ) -> Iterator[Path]:
     """Lock the cache once it has those of these kernels that the lab builds.
@@ -131,14 +138,14 @@ def locked_with(
     """
     for kind in filter(None, (choice.kind for choice in choices)):
         with ExitStack() as stack:
-            with locked(progress) as cache:
-                debian_root = root.ensure(cache, progress)
+            with lock_cache(progress) as cache:
+                debian_root = root.ensure_root(cache, progress)
                 if debugkernel.cached(debian_root, kind):
                     continue
                 debugkernel.prepare(debian_root, kind, progress)
-                stack.enter_context(used(cache))
+                stack.enter_context(protect_cache(cache))
             debugkernel.ensure(debian_root, kind, progress)
-    with locked(progress) as cache:
+    with lock_cache(progress) as cache:
         yield cache
 
 
@@ -146,10 +153,10 @@ def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel 
     """Return a kernel if there is nothing to fetch or build."""
     if choice.kind:
         return debugkernel.cached(debian_root, choice.kind)
-    return kernels.cached(debian_root, choice.name, choice.arch)
+    return kernels.find_fetched(debian_root, choice.name, choice.arch)
 
 
-def identity(ready: Prepared) -> str:
+def identify_run(ready: Prepared) -> str:
     """Return a hash of all that a run with given options depends on."""
     root = ready.kernel.root
     judging = [file for pattern in JUDGING for file in PROJECT.glob(pattern)]
@@ -159,21 +166,21 @@ def identity(ready: Prepared) -> str:
     return content_key(judging, root.path.name, ready.kernel.release, *inner_paths)
 
 
-def would_be_of(request: Request) -> str:
+def identify_request(request: Request) -> str:
     """Return the identity that a run would have."""
     need_root()
     progress = Progress()
-    with locked_with([request.kernel], progress) as cache:
-        return identity(prepared(cache, request, progress))
+    with lock_with_kernels([request.kernel], progress) as cache:
+        return identify_run(prepare_run(cache, request, progress))
 
 
-def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
+def prepare_run(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
     scenario = request.scenario
     machine = scenario.machine
-    kernel = ensure_kernel(root.ensure(cache, progress), request.kernel, progress)
+    kernel = ensure_kernel(root.ensure_root(cache, progress), request.kernel, progress)
     defines = build.check_defines([*request.defines, *scenario.defines])
-    place = build.ensure(kernel, defines, progress)
+    place = build.ensure_products(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
     if machine.upstream:
         modules.append(upstream.ensure(kernel, machine.upstream, progress))
@@ -182,7 +189,7 @@ def prepared(cache: Path, request: Request, progress: Progress) -> Prepared:
         image.ensure_base(kernel, machine.modules, progress),
         modules,
         scenario.over(kernel, progress),
-        disk.ensure(kernel, progress) if machine.disk else None,
+        disk.ensure_disk(kernel, progress) if machine.disk else None,
     )
 
 
@@ -198,7 +205,7 @@ def check_cpus(request: Request) -> None:
         raise UsageError(f"--cpus {cpus}: give 1 to {most}")
 
 
-def check(request: Request) -> None:
+def check_request(request: Request) -> None:
     """Reject what does not fit together."""
     if lack := request.scenario.lacking(request.kernel):
         raise UsageError(lack)
@@ -209,20 +216,20 @@ def check(request: Request) -> None:
 
 def run_scenario(request: Request) -> Document:
     """Run a scenario and return its document; checks may have failed."""
-    check(request)
+    check_request(request)
     need_sources()
     need_root()
     need_memory(request)
     progress = Progress()
     with ExitStack() as stack:
-        with locked_with([request.kernel], progress) as cache:
-            ready = prepared(cache, request, progress)
-            accelerator = accel.choose(
+        with lock_with_kernels([request.kernel], progress) as cache:
+            ready = prepare_run(cache, request, progress)
+            accelerator = accel.choose_accelerator(
                 request.accel, ready.kernel, ready.base, progress
             )
             run = stack.enter_context(vm.run_directory(ready.kernel.root))
             if request.keep:
-                directory = _kept(cache, request.scenario.name)
+                directory = _make_directory(cache, request.scenario.name)
                 stack.callback(_keep, run, directory)
                 progress.note(f"the run's files are kept in {directory}")
             guest = _guest(request, ready, accelerator, run)
@@ -230,11 +237,11 @@ def run_scenario(request: Request) -> Document:
                 "kernel": ready.kernel.release,
                 "arch": ready.kernel.arch.name,
                 "srcversion": build.source_version(ready.modules[0]),
-                "key": identity(ready),
+                "key": identify_run(ready),
             }
-            stack.enter_context(used(cache))
+            stack.enter_context(protect_cache(cache))
             qemu = vm.qemu_version(ready.kernel.root, request.arch)
-        with turn(progress):
+        with wait_turn(progress):
             start = time.monotonic()
             outcome = _boot(request, ready.kernel, guest, run, progress)
             seconds = time.monotonic() - start
@@ -245,7 +252,7 @@ def run_scenario(request: Request) -> Document:
     return document
 
 
-def _kept(cache: Path, name: str) -> Path:
+def _make_directory(cache: Path, name: str) -> Path:
     """Return a new directory for a run's files, which no root takes with it."""
     (cache / "kept").mkdir(exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=cache / "kept"))
@@ -263,7 +270,7 @@ def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm
     machine = scenario.machine
     job = scenario.job(image.modules_to_load(kernel, machine.modules))
     files = (ready.base, run, job, ready.modules)
-    initramfs = image.initramfs(kernel.root, *files, over=ready.over)
+    initramfs = image.pack_initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(
         kernel.image,
         initramfs,
@@ -275,7 +282,7 @@ def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm
         request.arch,
         request.cpu or (machine.cpu if request.arch is X86_64 else ""),
         request.cpus,
-        counted=machine.icount or (machine.countable and request.cpus == 1),
+        icount=machine.icount or (machine.countable and request.cpus == 1),
         disk=ready.disk,
         hot=machine.hot,
         devices=machine.devices if request.arch is X86_64 else (),
@@ -299,18 +306,18 @@ def _boot(
 
     with progress.step(title):
         silent = (vm.SILENT + scenario.quiet) * slow
-        return vm.boot(guest, kernel.root, run, silent, report_event)
+        return vm.boot_guest(guest, kernel.root, run, silent, report_event)
 
 
 def _document(request: Request, outcome: vm.Outcome) -> Document:
     try:
-        return _judged(request, outcome)
+        return _judge_outcome(request, outcome)
     # a family's judge looks for what its guest reports, which may have failed to
     except (KeyError, IndexError, ValueError) as error:
         raise GuestError(f"the guest's reports are incomplete: {error!r}") from error
 
 
-def _judged(request: Request, outcome: vm.Outcome) -> Document:
+def _judge_outcome(request: Request, outcome: vm.Outcome) -> Document:
     scenario = request.scenario
     document = Document(machine={})
     document.results, document.ratios = scenario.results(outcome)
@@ -348,7 +355,7 @@ def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
     if not scenario.warns or scenario.path == "vmap":  # whose judge compares each
         return []
     by_absence: dict[bool, set[str]] = {True: set(), False: set()}
-    for _, arm, places in klog.warnings(log):
+    for _, arm, places in klog.list_warnings(log):
         by_absence[arm == ABSENT].update(places)
     more = by_absence[False] - by_absence[True]
     return [Check("warnings", not more, f"not without the module: {sorted(more)}")]

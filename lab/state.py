@@ -55,7 +55,7 @@ def _record(event: dict[str, Any]) -> Record:
     return Record(event["arm"], event["files"], paths)
 
 
-def records(outcome: Outcome, **when: str) -> list[Record]:
+def list_records(outcome: Outcome, **when: str) -> list[Record]:
     """Return all records, or those of one kind: before, after, unload."""
     return [*map(_record, outcome.of("state", **when))]
 
@@ -99,7 +99,7 @@ class Visit:
         }
 
 
-def visits(outcome: Outcome, *kinds: str) -> list[Visit]:
+def list_visits(outcome: Outcome, *kinds: str) -> list[Visit]:
     """Return the visits that ended in events of these kinds."""
     ended_visits: list[Visit] = []
     around: dict[str, Record] = {}
@@ -144,7 +144,7 @@ class Expect:
         return "; ".join(problems)
 
 
-def judge(
+def judge_visits(
     name: str,
     judged_visits: Sequence[Visit],
     expected: Callable[[Visit], Expect | tuple[Expect, ...]],
@@ -169,13 +169,13 @@ def judge(
     return Check(name, bool(judged_visits) and not wrong, detail)
 
 
-def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
+def check_attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
     """Check that hooks were in place whenever the path was on, and only then.
 
     At unload nobody may be inside, unless others are busy calling: there the unload
     is the proof, which waits for them.
     """
-    states = [one.paths[path] for one in records(outcome) if path in one.paths]
+    states = [one.paths[path] for one in list_records(outcome) if path in one.paths]
     on = [one for one in states if one.mode != OFF]
     odd = [
         hook
@@ -183,7 +183,7 @@ def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
         for hook in one.hooks
         if hook.errno != (NOT_TRIED if one.mode == OFF else 0)
     ]
-    unloads = records(outcome, when=UNLOAD)
+    unloads = list_records(outcome, when=UNLOAD)
     inflight = [one.paths[path].counters["inflight"] for one in unloads]
     detail = (
         f"on in {len(on)} of {len(states)} records, {max(inflight, default=0)} inside"
@@ -195,27 +195,27 @@ def attached(outcome: Outcome, path: str, *, busy: bool = False) -> Check:
     return Check("hooks attached, no calls in flight", ok, detail)
 
 
-def unloaded(outcome: Outcome) -> list[dict[str, Any]]:
+def list_unloaded(outcome: Outcome) -> list[dict[str, Any]]:
     """Return each path's counters at every unload."""
     return [
         {"arm": one.arm, "path": name, **path.counters}
         | {f"fallback_{why}": n for why, n in path.fallbacks.items()}
-        for one in records(outcome, when=UNLOAD)
+        for one in list_records(outcome, when=UNLOAD)
         for name, path in one.paths.items()
     ]
 
 
-def served(outcome: Outcome) -> Counter[str]:
+def count_served(outcome: Outcome) -> Counter[str]:
     """Return each path's hits in all, from load to unload."""
     hits: Counter[str] = Counter()
-    for counters in unloaded(outcome):
+    for counters in list_unloaded(outcome):
         hits[counters["path"]] += counters[HITS]
     return hits
 
 
-def meanwhile(outcome: Outcome, **least: int) -> Check:
+def check_meanwhile(outcome: Outcome, **least: int) -> Check:
     """Check that paths served so many requests while they came and went."""
-    hits = served(outcome)
+    hits = count_served(outcome)
     detail = ", ".join(f"{path} {many} hits" for path, many in hits.items())
     ok = all(hits[path] >= many for path, many in least.items())
     return Check("served meanwhile", ok, detail)
@@ -223,7 +223,7 @@ def meanwhile(outcome: Outcome, **least: int) -> Check:
 
 def hooks_seen(outcome: Outcome, path: str) -> list[str]:
     """Return the distinct states of the hooks of a path, or of all, once tried."""
-    candidates = (p for one in records(outcome) for p in one.paths.values())
+    candidates = (p for one in list_records(outcome) for p in one.paths.values())
     paths = [p for p in candidates if path in (p.name, "suites")]
     hooks = {str(h) for p in paths for h in p.hooks if h.errno != NOT_TRIED}
     return sorted(hooks)

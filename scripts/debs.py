@@ -9,7 +9,7 @@ from pathlib import Path
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import debs
-from lab.paths import locked
+from lab.paths import lock_cache
 from lab.run import need_root
 
 
@@ -21,8 +21,8 @@ def main() -> int:
     progress = Progress()
     try:
         need_root()
-        with locked(progress) as cache:
-            packages = debs.packages(debs.ensure(cache, progress))
+        with lock_cache(progress) as cache:
+            packages = debs.list_packages(debs.ensure_packages(cache, progress))
             out.mkdir(parents=True, exist_ok=True)
             for deb in packages:
                 print(shutil.copy(deb, out))

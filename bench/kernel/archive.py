@@ -78,7 +78,7 @@ class Archive:
         """Fetch the package lists; report missing suites."""
         for name in ("lists/partial", "cache/archives/partial"):
             (self.home / name).mkdir(parents=True, exist_ok=True)
-        lines = roots.sources(SUITES, roots.SUITE, roots.OLDER)
+        lines = roots.list_sources(SUITES, roots.SUITE, roots.OLDER)
         text = "".join(f"{line}\n" for line in lines)
         (self.home / "sources.list").write_text(text, encoding="ascii")
         with progress.step("fetching the archive's lists of packages"):
@@ -103,7 +103,7 @@ class Archive:
 
     def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:
         """Fetch packages and delete them when the block exits."""
-        return kernels.fetched(self.root, names, self.home / "debs", self._apt())
+        return kernels.fetch_packages(self.root, names, self.home / "debs", self._apt())
 
     @contextmanager
     def installed(self, offer: Offer) -> Iterator[None]:
@@ -111,7 +111,7 @@ class Archive:
         new_places = [place for place in self._places(offer) if not place.exists()]
         try:
             with self.fetched(offer.headers) as debs:
-                kernels.unpack(self.root, debs)
+                kernels.unpack_packages(self.root, debs)
             yield
         finally:
             for place in new_places:
@@ -148,7 +148,7 @@ def select_offers(packages: set[str]) -> list[Offer]:
 def _ranked(available: list[Offer]) -> list[Offer]:
     """Return the newest of each series, then the rest, those with headers first."""
     newest = sorted(
-        available, key=lambda offer: kernels.age(offer.release), reverse=True
+        available, key=lambda offer: kernels.split_release(offer.release), reverse=True
     )
     newest.sort(key=lambda offer: not offer.headers)
 

@@ -23,11 +23,18 @@ from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
 from lab import run
 from lab.commands import page
-from lab.commands.matrix import need_places, pattern
+from lab.commands.matrix import compile_pattern, need_places
 from lab.machine import build, root
 from lab.machine.arch import X86_64
-from lab.machine.kernels import Kernel, age
-from lab.paths import PROJECT, content_key, locked, need_sources, scratch, used
+from lab.machine.kernels import Kernel, split_release
+from lab.paths import (
+    PROJECT,
+    content_key,
+    lock_cache,
+    make_scratch,
+    need_sources,
+    protect_cache,
+)
 
 SIZES = {
     "memmap": 3 << 30,
@@ -66,16 +73,16 @@ def check_archive(args: argparse.Namespace) -> int:
     need_places(args)
     if args.count is not None and args.count < 1:
         raise UsageError(f"--count {args.count}: give 1 or more")
-    selection = pattern(args.only)
+    selection = compile_pattern(args.only)
     need_sources()
     run.need_root()
     progress = Progress()
     with ExitStack() as stack:
-        with locked(progress) as cache:
-            archive = Archive(root.ensure(cache, progress))
+        with lock_cache(progress) as cache:
+            archive = Archive(root.ensure_root(cache, progress))
             archive.update(progress)
             offers = [one for one in archive.offers() if selection.search(one.release)]
-            stack.enter_context(used(cache))  # until the last was looked at
+            stack.enter_context(protect_cache(cache))  # until the last was looked at
         return _check_kernels(args, archive, offers, progress)
 
 
@@ -88,14 +95,14 @@ def _check_kernels(
             print(offer.release, "" if offer.headers else "(no headers)")
         return Exit.OK
     rows = []
-    with scratch("bulkmm-kernels-") as scratch_dir:
+    with make_scratch("bulkmm-kernels-") as scratch_dir:
         to = args.json_dir or scratch_dir
         for number, offer in enumerate(looked_at, 1):
             progress.note(f"kernel {number} of {len(looked_at)}: {offer.release}")
             row = read_row(offer, to) if args.resume else None
             rows.append(row or look_at(archive, offer, to, progress))
             if args.output:  # keeps partial results if interrupted
-                page.write(args.output, format_markdown(rows, len(offers)))
+                page.write_page(args.output, format_markdown(rows, len(offers)))
     Table(HEADINGS, [row.cells() for row in rows]).print()
     print(summarise_rows(rows, len(offers)))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
@@ -106,7 +113,7 @@ def hash_sources() -> str:
     native = [*(PROJECT / "bench").glob("*/*.[ch]")]
     python = [*(PROJECT / "bench" / "kernel").glob("*.py"), Path(__file__)]
     python.append(Path(stats.__file__))
-    return content_key([*build.sources(), *native, *python])
+    return content_key([*build.list_sources(), *native, *python])
 
 
 def read_row(offer: Offer, to: Path) -> Row | None:
@@ -122,10 +129,10 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
     """Fetch, build, run and write the row; keep only the row."""
     row = Row(offer.release, hash_sources())
     # its own directory: another command may be checking kernels too
-    with scratch("work-", archive.home) as work:
+    with make_scratch("work-", archive.home) as work:
         try:
             image = work / "vmlinuz"
-            with locked(progress), archive.fetched((offer.image,)) as debs:
+            with lock_cache(progress), archive.fetched((offer.image,)) as debs:
                 image.write_bytes(vmlinux.boot_file(debs[0]))
             _prototypes(row, image)
             module = _module(archive, offer, row, work, progress)
@@ -177,8 +184,8 @@ def _module(
         row.module = "no headers"
         return None
     try:
-        with locked(progress), archive.installed(offer):
-            build.make(Kernel(archive.root, offer.release), work / "built", [])
+        with lock_cache(progress), archive.installed(offer):
+            build.run_make(Kernel(archive.root, offer.release), work / "built", [])
     except BulkmmError as error:
         row.ok = False
         row.module = f"FAILED: {_line(error)}"
@@ -219,7 +226,7 @@ def _format_cell(name: str, document: Document) -> str:
 
 def format_markdown(rows: Iterable[Row], offered: int) -> list[str]:
     """Return the generated part of the page; the run may still be incomplete."""
-    rows = sorted(rows, key=lambda row: age(row.release))
+    rows = sorted(rows, key=lambda row: split_release(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
     lines = Table(HEADINGS, [row.cells() for row in rows]).markdown()
     intro = [f"CPU: {cpus}.", summarise_rows(rows, offered)]

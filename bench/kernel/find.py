@@ -10,7 +10,7 @@ from bulkmm.control import module as modules
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
-from lab.paths import PROJECT, scratch
+from lab.paths import PROJECT, make_scratch
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 DKMS = Path("/usr/src")  # where the package of the sources installs them
@@ -34,7 +34,7 @@ def find_module(release: str, progress: Progress) -> Iterator[Path | None]:
     if file := modules.find_installed(SystemFiles(Path("/")), release):
         yield Path(file)
     elif (sources := _sources()) and (headers / "Makefile").is_file():
-        with scratch("bulkmm-module-") as build_dir:
+        with make_scratch("bulkmm-module-") as build_dir:
             yield _build_module(release, headers, sources, build_dir, progress)
     else:
         yield None
@@ -70,15 +70,17 @@ def of_lab(
 
     paths.need_sources()
     choice = kernels.find_kernel(name)
-    kernel = run.find_cached(root.of(paths.cache_dir()), choice)
-    if not kernel or (build_module and not build.place(kernel, []).is_dir()):
+    kernel = run.find_cached(root.locate_root(paths.cache_dir()), choice)
+    if not kernel or (build_module and not build.locate_build(kernel, []).is_dir()):
         run.need_root()
-        with run.locked_with([choice], progress) as cache:
-            kernel = run.ensure_kernel(root.ensure(cache, progress), choice, progress)
+        with run.lock_with_kernels([choice], progress) as cache:
+            kernel = run.ensure_kernel(
+                root.ensure_root(cache, progress), choice, progress
+            )
             if build_module:
-                build.ensure(kernel, [], progress)
+                build.ensure_products(kernel, [], progress)
     if build_module:
-        module_file = build.place(kernel, []) / "module" / "bulkmm.ko"
+        module_file = build.locate_build(kernel, []) / "module" / "bulkmm.ko"
     return kernel.image, module_file
 
 

@@ -105,9 +105,9 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
 
     paths.need_sources()
     run.need_root()
-    with paths.scratch("bulkmm-history-") as directory:
-        with paths.locked(progress) as cache:
-            repository = archive.Archive(root.ensure(cache, progress))
+    with paths.make_scratch("bulkmm-history-") as directory:
+        with paths.lock_cache(progress) as cache:
+            repository = archive.Archive(root.ensure_root(cache, progress))
             repository.update(progress)
             newest = {offer.series: offer for offer in reversed(repository.offers())}
             for offer in newest.values():

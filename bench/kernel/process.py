@@ -22,7 +22,7 @@ from bulkmm.control import requirements
 from bulkmm.control.btf import Types
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab.paths import scratch
+from lab.paths import make_scratch
 
 HARNESS = Path(__file__).parents[2] / "build" / "native" / "bmm-native"
 STUB = "stub_"  # the harness's replacement of a kernel function
@@ -88,7 +88,7 @@ def prepare_kernel(
     thunk = cpu.return_thunk(mitigations, processor)
     plan = _plan(image, types, kallsyms, processor, thunk)
     # open until the end: it may be built again meanwhile, with functions elsewhere
-    with executable.open("rb") as file, scratch("bulkmm-native-") as where:
+    with executable.open("rb") as file, make_scratch("bulkmm-native-") as where:
         linked = _module(module_file, image, kallsyms, file) if module_file else None
         _patch(image, kallsyms, plan, linked)
         _write(where, image, linked, kallsyms, types)

@@ -14,8 +14,8 @@ from lab.scenario import SCENARIOS, Scenario
 def list_scenarios(args: argparse.Namespace) -> int:
     """Print a description of each scenario."""
     if args.kernel:
-        machine = arch.find(args.arch or arch.X86_64.name)
-        kernels.check(args.kernel, machine, *arch.ALL)
+        machine = arch.find_arch(args.arch or arch.X86_64.name)
+        kernels.check_name(args.kernel, machine, *arch.ARCHES)
     records = [_record(one) for one in SCENARIOS if _fits(one, args)]
     lines = (line for one in records for line in _lines(one))
     Scenarios(scenarios=records).print_output(lines, as_json=args.json)
@@ -48,9 +48,9 @@ def _fits(scenario: Scenario, args: argparse.Namespace) -> bool:
 
 def _series(scenario: Scenario, name: str, kernel: str | None = None) -> list[str]:
     """Return which of an architecture's kernels, or of the one, a scenario runs on."""
-    on = arch.find(name)
+    on = arch.find_arch(name)
     candidates = [kernel] if kernel else [*on.series, *debug_kernels.of(on)]
-    candidates = [each for each in candidates if not kernels.problem(each, on)]
+    candidates = [each for each in candidates if not kernels.find_problem(each, on)]
     return [
         each for each in candidates if scenario.runs_on(kernels.read_name(each, on))
     ]

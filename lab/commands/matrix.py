@@ -21,10 +21,10 @@ from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
 from lab import run
 from lab.commands import page
-from lab.commands.run import asked
+from lab.commands.run import parse_request
 from lab.machine import arch as archs
 from lab.machine import debug_kernels, kernels, root, versions
-from lab.paths import locked, need_sources
+from lab.paths import lock_cache, need_sources
 from lab.scenario import SCENARIOS, Scenario
 
 NOTE = (
@@ -67,7 +67,7 @@ class Line:
     """A cell and its result."""
 
     cell: Cell
-    said: str
+    text: str
     ok: bool
     release: str = ""
 
@@ -91,10 +91,11 @@ def run_matrix(args: argparse.Namespace) -> int:
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         if args.output:  # keeps partial results if interrupted
             note_lines = textwrap.wrap(note, page.WIDTH)
-            page.write(args.output, [*sheet(lines).markdown(), *note_lines, ""])
-    sheet(lines).print()
+            table_lines = make_table(lines).markdown()
+            page.write_page(args.output, [*table_lines, *note_lines, ""])
+    make_table(lines).print()
     print(note)
-    print(summary(lines))
+    print(summarise_lines(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
 
 
@@ -103,9 +104,12 @@ def _select_cells(args: argparse.Namespace) -> list[Cell]:
         raise UsageError(
             "--debug has runs of its own: without --quick, --arch and --newest"
         )
-    wanted = [archs.find(args.arch)] if args.arch else archs.ALL
-    candidates = checked() if args.debug else cells(wanted, quick=args.quick)
-    matches = [cell for cell in candidates if pattern(args.only).search(cell.name)]
+    wanted = [archs.find_arch(args.arch)] if args.arch else archs.ARCHES
+    candidates = (
+        list_debug_cells() if args.debug else list_cells(wanted, quick=args.quick)
+    )
+    pattern = compile_pattern(args.only)
+    matches = [cell for cell in candidates if pattern.search(cell.name)]
     if not matches:
         raise UsageError(
             f"--only {args.only} is in no name, such as {candidates[0].name}"
@@ -116,16 +120,17 @@ def _select_cells(args: argparse.Namespace) -> list[Cell]:
 def _newer(cells: list[Cell]) -> list[Cell]:
     """Return the cells on the archive's newest releases, without those pinned."""
     progress, newer = Progress(), {}
-    with locked(progress) as cache:
-        debian_root = root.ensure(cache, progress)
-        kernels.update(debian_root, progress)
-        for name, on in {(cell.kernel, archs.find(cell.arch)) for cell in cells}:
+    with lock_cache(progress) as cache:
+        debian_root = root.ensure_root(cache, progress)
+        kernels.update_index(debian_root, progress)
+        for name, on in {(cell.kernel, archs.find_arch(cell.arch)) for cell in cells}:
             try:
-                release = kernels.newest(debian_root, name, on)
+                release = kernels.find_newest(debian_root, name, on)
             except UsageError as error:  # a series may have left the archive
                 progress.note(f"{on.name}: {error}")
                 continue
-            if kernels.age(release) > kernels.age(versions.kernel(name, on)):
+            pinned = versions.find_release(name, on)
+            if kernels.split_release(release) > kernels.split_release(pinned):
                 newer[name, on.name] = release
     where = ", ".join(sorted(newer.values())) or "none"
     progress.note(f"newer than what is pinned: {where}")
@@ -133,7 +138,7 @@ def _newer(cells: list[Cell]) -> list[Cell]:
     return [replace(one, kernel=newer[one.kernel, one.arch]) for one in newer_cells]
 
 
-def pattern(regex: str | None) -> re.Pattern[str]:
+def compile_pattern(regex: str | None) -> re.Pattern[str]:
     """Return the pattern a name must contain; without --only it is empty."""
     try:
         return re.compile(regex or "")
@@ -154,16 +159,16 @@ def need_places(args: argparse.Namespace) -> None:
 def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:
     file = to / f"{cell.name}.json" if to else None
     try:
-        wanted = asked(cell.words)
+        wanted = parse_request(cell.words)
         document = _resumed(wanted, file) if resume and file else None
         if document is None:
             document = run.run_scenario(wanted)
             if file:
                 document.write(file)
     except BulkmmError as error:
-        return failed(cell, str(error).splitlines()[0])
+        return make_failure(cell, str(error).splitlines()[0])
     except OSError as error:
-        return failed(cell, str(error))
+        return make_failure(cell, str(error))
     return make_line(cell, document)
 
 
@@ -175,11 +180,11 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
         document = Document.read(file)
     except BulkmmError:  # of another version
         return None
-    unchanged = document.run.get("key") == run.would_be_of(request)
+    unchanged = document.run.get("key") == run.identify_request(request)
     return document if unchanged and not document.failed else None
 
 
-def checked() -> list[Cell]:
+def list_debug_cells() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
         Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
@@ -189,8 +194,8 @@ def checked() -> list[Cell]:
     ]
 
 
-def cells(
-    wanted: Iterable[archs.Arch] = archs.ALL, *, quick: bool = False
+def list_cells(
+    wanted: Iterable[archs.Arch] = archs.ARCHES, *, quick: bool = False
 ) -> list[Cell]:
     """Return the cells of these architectures' kernels that can run them."""
     return [
@@ -199,44 +204,44 @@ def cells(
         for words in (one.runs.quick if quick else one.runs.full)
         for arch in wanted
         for kernel in arch.series
-        if has(arch, kernel, one, tuple(words.split()))
+        if supports_cell(arch, kernel, one, tuple(words.split()))
     ]
 
 
-def has(
+def supports_cell(
     arch: archs.Arch, kernel: str, scenario: Scenario, words: tuple[str, ...]
 ) -> bool:
     """Return whether a kernel supports a scenario with these options."""
-    if (align := option(words, "--align")) and align not in arch.aligns:
+    if (align := find_option(words, "--align")) and align not in arch.aligns:
         return False
     # a kernel built with several preemption models accepts only their names
     models = requirements.read_kernels(f"models-{arch.name}-{kernel}")
-    model = option(words, "--preempt")
+    model = find_option(words, "--preempt")
     # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
     return scenario.runs_on(kernels.read_name(kernel, arch))
 
 
-def option(words: tuple[str, ...], name: str) -> str:
+def find_option(words: tuple[str, ...], name: str) -> str:
     """Return an option's value, "" if it is not given."""
     return words[words.index(name) + 1] if name in words else ""
 
 
 def make_line(cell: Cell, document: Document) -> Line:
     """Return a cell's line from its run's result."""
-    hook_summary = hooked(document.run.get("hooks", ()))
+    hook_summary = summarise_hooks(document.run.get("hooks", ()))
     where = conditions.get_accelerator(document)
     parts = [document.verdict, *([f"{hook_summary} hooked"] if hook_summary else [])]
     parts += [
         f"{ratio.variant} {result_tables.format_ratio(ratio)} {where}"
-        for ratio in rated(cell, document)
+        for ratio in select_ratios(cell, document)
     ]
     release = str(document.run.get("kernel", ""))
     return Line(cell, "; ".join(parts), not document.failed, release)
 
 
-def hooked(states: Iterable[str]) -> str:
+def summarise_hooks(states: Iterable[str]) -> str:
     """Return the number of hooks seen attached, and the others."""
     hook_states = [hook for state in states for hook in parse_hooks(state)]
     symbols = {hook.symbol for hook in hook_states}
@@ -253,7 +258,7 @@ def hooked(states: Iterable[str]) -> str:
     )
 
 
-def rated(cell: Cell, document: Document) -> list[Ratio]:
+def select_ratios(cell: Cell, document: Document) -> list[Ratio]:
     """Return the ratios that represent a path: those of its first result.
 
     None of a kernel that the lab builds: its own checks take most of the time.
@@ -268,19 +273,19 @@ def rated(cell: Cell, document: Document) -> list[Ratio]:
     ]
 
 
-def failed(cell: Cell, why: str) -> Line:
+def make_failure(cell: Cell, why: str) -> Line:
     """Return the line of a run without a verdict."""
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
-def sheet(lines: Iterable[Line]) -> Table:
+def make_table(lines: Iterable[Line]) -> Table:
     """Return a row for each scenario and a column for each kernel."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
         cell = line.cell
         options = " ".join((cell.scenario, *cell.options))
         column = f"{line.release or cell.kernel} {cell.arch}"
-        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.said
+        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.text
     kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
     return Table(
         ("path", "scenario", *kernels),
@@ -288,6 +293,6 @@ def sheet(lines: Iterable[Line]) -> Table:
     )
 
 
-def summary(lines: list[Line]) -> str:
+def summarise_lines(lines: list[Line]) -> str:
     """Return how many runs passed."""
     return f"Runs passed: {sum(line.ok for line in lines)} of {len(lines)}."

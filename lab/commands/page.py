@@ -13,7 +13,7 @@ GENERATED = re.compile(
 )
 
 
-def write(file: Path, lines: Iterable[str]) -> None:
+def write_page(file: Path, lines: Iterable[str]) -> None:
     """Write lines to a file; in a page with the marks, between these."""
     part = "\n".join(("", *lines))
     text = ""

@@ -8,49 +8,49 @@ from dataclasses import replace
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.shell.progress import Progress
 from lab import run, scenario
-from lab.commands.run import asked
+from lab.commands.run import parse_request
 from lab.machine import arch, build, kernels
-from lab.paths import claimed, locked, need_sources
+from lab.paths import claim_path, lock_cache, need_sources
 
 
-def prepare(args: argparse.Namespace) -> int:
+def prepare_runs(args: argparse.Namespace) -> int:
     """Make everything that a run needs, without booting a guest."""
     defines = build.check_defines(args.module_defines)
-    on = [arch.find(args.arch)] if args.arch else arch.ALL
+    on = [arch.find_arch(args.arch)] if args.arch else arch.ARCHES
     for name in args.kernel or ():
-        kernels.check(name, *on)
+        kernels.check_name(name, *on)
     wanted = [
         kernels.find_kernel(name, target)
         for target in on
         for name in args.kernel or target.series
-        if not kernels.problem(name, target)
+        if not kernels.find_problem(name, target)
     ]
     need_sources()
     run.need_root()
     progress = Progress()
-    with run.locked_with(wanted, progress) as cache:
+    with run.lock_with_kernels(wanted, progress) as cache:
         for kernel in wanted:
-            for request in requests(kernel, args.module_defines):
-                ready = run.prepared(cache, request, progress)
+            for request in list_requests(kernel, args.module_defines):
+                ready = run.prepare_run(cache, request, progress)
             if args.strict:
-                build.ensure(ready.kernel, defines, progress, strict=True)
+                build.ensure_products(ready.kernel, defines, progress, strict=True)
             progress.note(f"ready: {ready.kernel.release}")
     return Exit.OK
 
 
-def requests(kernel: kernels.Choice, defines: list[str]) -> list[run.Request]:
+def list_requests(kernel: kernels.Choice, defines: list[str]) -> list[run.Request]:
     """Return a default run of each scenario that a kernel supports."""
     return [
-        replace(asked([one.name]), kernel=kernel, defines=defines)
+        replace(parse_request([one.name]), kernel=kernel, defines=defines)
         for one in scenario.SCENARIOS
         if one.runs_on(kernel)
     ]
 
 
-def clean(_args: argparse.Namespace) -> int:
+def clean_cache(_args: argparse.Namespace) -> int:
     """Remove the lab's cache (nothing in it is ever mounted)."""
     run.need_root()
-    with locked(Progress()) as cache, claimed(cache) as unused:
+    with lock_cache(Progress()) as cache, claim_path(cache) as unused:
         if not unused:
             raise BulkmmError(
                 f"a guest of the cache {cache} is running: nothing removed"

@@ -12,7 +12,7 @@ from lab.machine import arch, kernels
 
 def run_scenario(args: argparse.Namespace) -> int:
     """Run a scenario, show its table; the exit code tells whether it passed."""
-    wanted = request(args)
+    wanted = make_request(args)
     finish.need_place(args)
     document = run.run_scenario(wanted)
 
@@ -25,18 +25,18 @@ def run_scenario(args: argparse.Namespace) -> int:
     return finish.finish_run(args, document, show)
 
 
-def asked(words: list[str]) -> run.Request:
+def parse_request(words: list[str]) -> run.Request:
     """Return the request that the arguments of ``bulkmm lab run`` make."""
     parser = argparse.ArgumentParser()
     add_run_options(parser)
-    return request(parser.parse_args(words))
+    return make_request(parser.parse_args(words))
 
 
-def request(args: argparse.Namespace) -> run.Request:
+def make_request(args: argparse.Namespace) -> run.Request:
     """Return the request that a command line makes."""
     return run.Request(
-        scenario.find(args.scenario).make(**choices.collect_options(args)),
-        kernels.find_kernel(args.kernel, arch.find(args.arch)),
+        scenario.find_scenario(args.scenario).make(**choices.collect_options(args)),
+        kernels.find_kernel(args.kernel, arch.find_arch(args.arch)),
         accel=args.accel,
         cpu=args.cpu,
         cpus=args.cpus,

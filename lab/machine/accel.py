@@ -20,7 +20,9 @@ DEVICE = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def choose(wish: str, kernel: Kernel, base: Path, progress: Progress) -> str:
+def choose_accelerator(
+    wish: str, kernel: Kernel, base: Path, progress: Progress
+) -> str:
     """Return "kvm" or "tcg" for the user's choice."""
     if wish == "tcg":
         return "tcg"
@@ -57,10 +59,10 @@ def _problem(kernel: Kernel, base: Path, progress: Progress, *, again: bool) -> 
 
 def _probe(kernel: Kernel, base: Path) -> str:
     with vm.run_directory(kernel.root) as run:
-        initramfs = image.initramfs(kernel.root, base, run, "finish 0\n", [])
+        initramfs = image.pack_initramfs(kernel.root, base, run, "finish 0\n", [])
         guest = vm.Guest(kernel.image, initramfs, memory=512, accel="kvm")
         try:
-            vm.boot(guest, kernel.root, run, PROBE_SECONDS * vm.BOOTING)
+            vm.boot_guest(guest, kernel.root, run, PROBE_SECONDS * vm.BOOTING)
         except BulkmmError as error:
             return str(error).splitlines()[0].partition(";")[0]
     return ""

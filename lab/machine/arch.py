@@ -57,13 +57,13 @@ ARM64 = Arch(
     # for pmem from the command line, and for PCs' guests and devices
     lacks=("nd_e820", "kvm_amd", "vfio_pci", "vfio_iommu_type1"),
 )
-ALL = (X86_64, ARM64)
-NAMES = tuple(arch.name for arch in ALL)
+ARCHES = (X86_64, ARM64)
+NAMES = tuple(arch.name for arch in ARCHES)
 
 
-def find(name: str) -> Arch:
+def find_arch(name: str) -> Arch:
     """Return the architecture with this name."""
-    for arch in ALL:
+    for arch in ARCHES:
         if arch.name == name:
             return arch
     raise UsageError(f"unknown architecture {name}: give {' or '.join(NAMES)}")
@@ -72,4 +72,4 @@ def find(name: str) -> Arch:
 def of_release(release: str) -> Arch:
     """Return the architecture of a full release (…-cloud-arm64)."""
     debian = release.rpartition("-")[2]
-    return next(arch for arch in ALL if arch.debian == debian)
+    return next(arch for arch in ARCHES if arch.debian == debian)

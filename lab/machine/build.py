@@ -8,7 +8,7 @@ from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, built, content_key, copy_sources
+from lab.paths import PROJECT, content_key, copy_sources, ensure_directory
 
 PRODUCTS = (
     "module/bulkmm.ko",
@@ -32,7 +32,7 @@ def check_defines(defines: list[str]) -> list[str]:
     return sorted(d if "=" in d else f"{d}=1" for d in defines)
 
 
-def sources() -> list[Path]:
+def list_sources() -> list[Path]:
     """Return the files that the module and the guest's own are built from."""
     files = []
     for top in ("module", "core", "lab/guest/module"):
@@ -43,25 +43,25 @@ def sources() -> list[Path]:
     return files
 
 
-def place(kernel: Kernel, defines: list[str]) -> Path:
+def locate_build(kernel: Kernel, defines: list[str]) -> Path:
     """Return the directory for a build of these sources; it need not exist."""
-    key = content_key([*sources(), Path(__file__)], kernel.release, *defines)
+    key = content_key([*list_sources(), Path(__file__)], kernel.release, *defines)
     return kernel.root.var / "build" / f"{kernel.release}-{key}"
 
 
-def ensure(
+def ensure_products(
     kernel: Kernel, defines: list[str], progress: Progress, *, strict: bool = False
 ) -> Path:
     """Return the directory with the PRODUCTS; strict refuses warnings."""
     words = [*defines, *(STRICT if strict else ())]
 
     def build_products(part: Path) -> None:
-        output = make(kernel, part, words)
+        output = run_make(kernel, part, words)
         if strict and "warning:" in output:
             raise BulkmmError(f"the module builds with warnings:\n{output}")
 
     step = f"building the module for {kernel.release}"
-    return built(place(kernel, words), step, progress, build_products)
+    return ensure_directory(locate_build(kernel, words), step, progress, build_products)
 
 
 def source_version(module: Path) -> str:
@@ -70,18 +70,18 @@ def source_version(module: Path) -> str:
     return match[1].decode() if match else ""
 
 
-def make(kernel: Kernel, to: Path, words: list[str]) -> str:
+def run_make(kernel: Kernel, to: Path, words: list[str]) -> str:
     """Build in a new directory of the root; return what the build printed."""
-    copy_sources(sources(), to)
-    output = modules(kernel, to / "module", "the module", *words)
-    output += modules(kernel, to / GUEST_MODULE, "the guest's module", *words)
+    copy_sources(list_sources(), to)
+    output = build_modules(kernel, to / "module", "the module", *words)
+    output += build_modules(kernel, to / GUEST_MODULE, "the guest's module", *words)
     for product in PRODUCTS:
         if not (to / product).is_file():
             raise BulkmmError(f"the build made no {product}:\n{output}")
     return output
 
 
-def modules(kernel: Kernel, place: Path, label: str, *words: str) -> str:
+def build_modules(kernel: Kernel, place: Path, label: str, *words: str) -> str:
     """Build a kernel's modules in a place, with the compiler that built the kernel."""
     argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
     with explain_failure(f"{label} does not build for {kernel.release}", whole=True):

@@ -17,7 +17,7 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import root as roots
 from lab.machine.root import SUITES, DebianRoot
-from lab.paths import PROJECT, built, content_key, copy_sources
+from lab.paths import PROJECT, content_key, copy_sources, ensure_directory
 
 CONTROL = PROJECT / "debian" / "control"
 CHANGELOG = PROJECT / "debian" / "changelog"
@@ -47,7 +47,7 @@ BUILD = (
 LIMIT = 600
 
 
-def field(name: str) -> list[str]:
+def read_field(name: str) -> list[str]:
     """Return all packages that a field of debian/control names."""
     text = CONTROL.read_text(encoding="utf-8")
     values = re.findall(rf"^{name}:((?:.*\n)(?:[ \t].*\n)*)", text, re.MULTILINE)
@@ -56,7 +56,7 @@ def field(name: str) -> list[str]:
     return [word for word in plain if word and not word.startswith("$")]
 
 
-def version() -> str:
+def read_version() -> str:
     """Return the version that would be built."""
     text = CHANGELOG.read_text(encoding="utf-8")
     match = re.match(r"bulkmm \((.+?)\)", text)
@@ -65,10 +65,10 @@ def version() -> str:
     return match[1]
 
 
-def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
+def ensure_packages(cache: Path, progress: Progress, wanted: str = "") -> Path:
     """Return a directory with the packages, of this or another version."""
-    wanted = wanted or version()
-    builder = root(cache, progress)
+    wanted = wanted or read_version()
+    builder = ensure_builder(cache, progress)
 
     def make(part: Path) -> None:
         _stage(part / "bulkmm", wanted)
@@ -80,21 +80,21 @@ def ensure(cache: Path, progress: Progress, wanted: str = "") -> Path:
     place = (
         builder.path / "srv" / f"{wanted}-{content_key([*_sources(), Path(__file__)])}"
     )
-    return built(place, f"building the packages {wanted}", progress, make)
+    return ensure_directory(place, f"building the packages {wanted}", progress, make)
 
 
-def packages(folder: Path) -> list[Path]:
+def list_packages(folder: Path) -> list[Path]:
     """Return the packages in a directory, except debugging symbols."""
     return sorted(deb for deb in folder.glob("*.deb") if "-dbgsym_" not in deb.name)
 
 
-def root(cache: Path, progress: Progress) -> DebianRoot:
+def ensure_builder(cache: Path, progress: Progress) -> DebianRoot:
     """Return the Debian root that builds packages, and has what they work with."""
-    names = [*field("Build-Depends"), *TOOLS, *INSTALLED]
+    names = [*read_field("Build-Depends"), *TOOLS, *INSTALLED]
     # a virtual package with a version, which apt cannot install by this name
     names = ["debhelper" if n == "debhelper-compat" else n for n in names]
     builder = DebianRoot(cache / f"packaging-{content_key([], *SUITES, *names)}")
-    return roots.ensure_root(builder, names, "the root that builds packages", progress)
+    return roots.install_root(builder, names, "the root that builds packages", progress)
 
 
 def _sources() -> list[Path]:
@@ -118,7 +118,8 @@ def _stage(to: Path, wanted: str) -> None:
     for name in VERSIONS:
         text = (to / name).read_text(encoding="utf-8")
         # the first match in each file is the project's own
-        (to / name).write_text(text.replace(version(), wanted, 1), encoding="utf-8")
+        text = text.replace(read_version(), wanted, 1)
+        (to / name).write_text(text, encoding="utf-8")
     text = (to / HEADER).read_text(encoding="utf-8")
     for part, number in zip(
         ("MAJOR", "MINOR", "PATCH"), wanted.split("."), strict=True

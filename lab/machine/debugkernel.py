@@ -18,7 +18,7 @@ from lab.machine.arch import X86_64
 from lab.machine.debug_kernels import SERIES, Kind, lacking
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
-from lab.paths import lock, made_whole, need_space
+from lab.paths import lock_directory, made_whole, need_space
 
 SPACE = 4_000_000_000  # source and objects with debug information
 LIMIT = 7200  # seconds for one step
@@ -34,7 +34,7 @@ EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 def cached(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
-    stock = kernels.cached(root, SERIES)
+    stock = kernels.find_fetched(root, SERIES)
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
 
@@ -54,7 +54,7 @@ def ensure(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     stamp = kernel.modules / INSTALLED
     if stamp.is_file():  # the caller may have locked the cache: do not wait for others
         return kernel
-    with lock(root.var / "kernel", progress, "build a kernel"):
+    with lock_directory(root.var / "kernel", progress, "build a kernel"):
         if not stamp.is_file():
             _remove_others(kernel, kind)
             Build(kind, stock, kernel, progress).run()
@@ -67,7 +67,7 @@ def prepare(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     if not (root.path / "usr/bin" / name).exists():
         with progress.step(f"installing {name}"):
             root.run([*INSTALL, name], LIMIT)
-    return kernels.ensure(root, SERIES, progress)
+    return kernels.fetch_kernel(root, SERIES, progress)
 
 
 def _remove_others(kernel: Kernel, kind: Kind) -> None:

@@ -15,8 +15,8 @@ from lab.machine import debs, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
 from lab.machine.root import SUITES, DebianRoot
-from lab.paths import built, content_key
-from lab.scenario import find
+from lab.paths import content_key, ensure_directory
+from lab.scenario import find_scenario
 
 # the packages of kernel headers depend on gcc and pahole; DKMS makes its signing
 # key with openssl; programs find the library with pkgconf
@@ -25,7 +25,7 @@ BESIDES = ("dkms", "gcc", "libc6-dev", "openssl", "pahole", "pkgconf", "python3"
 COMPILERS = {roots.SUITE: "gcc-14", roots.OLDER: "gcc-12"}
 OWN_PACKAGES = {"bulkmm", "bulkmm-dkms", "libbulkmm0", "libbulkmm-dev"}
 # of the kernel's own: DKMS takes a kernel without any for a removed one
-MODULES = find("packages").machine.modules
+MODULES = find_scenario("packages").machine.modules
 ROOM = 600 << 20  # bytes for what a guest installs and builds
 LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
 NOTES = "var/cache/bulkmm"  # where the guest finds what was there before
@@ -46,10 +46,10 @@ rm /tmp/*.deb
 LIMIT = 600
 
 
-def ensure(kernel: Kernel, progress: Progress) -> Path:
+def ensure_disk(kernel: Kernel, progress: Progress) -> Path:
     """Return the disk image of a kernel, where QEMU can see it."""
-    base = tree(kernel, progress)
-    packages = debs.ensure(kernel.root.path.parent, progress)
+    base = ensure_tree(kernel, progress)
+    packages = debs.ensure_packages(kernel.root.path.parent, progress)
     words = (base.path.name, packages.name, kernel.release)
     place = kernel.root.var / "disk" / content_key([Path(__file__)], *words)
 
@@ -62,16 +62,18 @@ def ensure(kernel: Kernel, progress: Progress) -> Path:
 
     step = f"installing the packages for {kernel.release}"
     # a guest may be about to start from an older one
-    return built(place, step, progress, make, keep=2) / "disk"
+    return ensure_directory(place, step, progress, make, keep=2) / "disk"
 
 
-def tree(kernel: Kernel, progress: Progress) -> DebianRoot:
+def ensure_tree(kernel: Kernel, progress: Progress) -> DebianRoot:
     """Return the Debian of a kernel, with what the packages depend on."""
     suite = kernel.suite
-    names = sorted({*BESIDES, COMPILERS[suite], *debs.field("Depends")} - OWN_PACKAGES)
+    names = sorted(
+        {*BESIDES, COMPILERS[suite], *debs.read_field("Depends")} - OWN_PACKAGES
+    )
     place = f"disk-tree/{suite}-{content_key([], *SUITES, *names)}"
     system = DebianRoot(kernel.root.var / place, suite)
-    roots.ensure_root(system, names, f"the Debian of guests ({suite})", progress)
+    roots.install_root(system, names, f"the Debian of guests ({suite})", progress)
     for dull in ("usr/share/doc", "usr/share/locale", "var/lib/apt/lists"):
         shutil.rmtree(system.path / dull, ignore_errors=True)
     return system
@@ -83,7 +85,7 @@ def _install(guest: DebianRoot, kernel: Kernel, packages: Path) -> None:
     notes = guest.path / NOTES
     notes.mkdir()
     (notes / "files").write_text(FILES, encoding="utf-8")
-    for deb in debs.packages(packages):
+    for deb in debs.list_packages(packages):
         shutil.copy(deb, guest.path / "tmp")
     argv = ["sh", "-ec", INSTALL, "sh", f"/{NOTES}", kernel.release]
     with child.explain_failure("the packages do not install", whole=True):

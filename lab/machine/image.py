@@ -16,7 +16,7 @@ from lab.machine import userland
 from lab.machine.arch import Arch
 from lab.machine.kernels import Kernel, module_name, with_dependencies
 from lab.machine.root import DebianRoot
-from lab.paths import GUEST, PROJECT, built, content_key, copy_sources
+from lab.paths import GUEST, PROJECT, content_key, copy_sources, ensure_directory
 
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 PROGRAMS = {".c", ".h", ".def"}  # what they are compiled from
@@ -32,18 +32,19 @@ def ensure_base(kernel: Kernel, modules: tuple[str, ...], progress: Progress) ->
     helpers = _ensure_helpers(root, kernel.arch, progress)
     files = [*GUEST.glob("*.sh"), GUEST / "init", *RECIPE]
     key = content_key(files, kernel.release, helpers.parent.name, *modules)
-    programs = userland.ensure(root, kernel.arch, progress)
+    programs = userland.ensure_userland(root, kernel.arch, progress)
 
     def make(part: Path) -> None:
         tree = part / "tree"
         _fill(kernel, tree, modules)
         userland.copy_programs(root, kernel.arch, programs, tree)
         shutil.copytree(helpers, tree / "bin", dirs_exist_ok=True)
-        pack(root, tree, part / "base.cpio")
+        pack_tree(root, tree, part / "base.cpio")
         shutil.rmtree(tree)
 
     place = root.var / "image" / f"{kernel.release}-{key}"
-    return built(place, "packing the guest", progress, make, KEEP) / "base.cpio"
+    base = ensure_directory(place, "packing the guest", progress, make, KEEP)
+    return base / "base.cpio"
 
 
 def _ensure_helpers(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
@@ -60,7 +61,8 @@ def _ensure_helpers(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
             root.run(["make", "-sj2", "-C", root.inner(part / "lab/guest"), *words])
 
     place = root.var / "helpers" / f"{arch.name}-{content_key([*sources, *RECIPE])}"
-    return built(place, "compiling the guest's programs", progress, make) / "bin"
+    step = "compiling the guest's programs"
+    return ensure_directory(place, step, progress, make) / "bin"
 
 
 def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
@@ -91,12 +93,12 @@ def _add_module(kernel: Kernel, module: str, to: Path) -> None:
     kernel.root.run(["sh", "-c", f'{tool} "$1" >"$2"', "sh", inner, out])
 
 
-def pack(root: DebianRoot, tree: Path, archive: Path) -> None:
+def pack_tree(root: DebianRoot, tree: Path, archive: Path) -> None:
     """Pack a tree below the root into an archive below the root."""
     root.run(["sh", "-c", PACK, "sh", root.inner(tree), root.inner(archive)])
 
 
-def initramfs(
+def pack_initramfs(
     root: DebianRoot,
     base: Path,
     run: Path,
@@ -116,7 +118,7 @@ def initramfs(
     for module in modules:
         shutil.copy(module, tree / "lib/modules")
     (tree / "job").write_text(job, encoding="ascii")
-    pack(root, tree, run / "job.cpio")
+    pack_tree(root, tree, run / "job.cpio")
     whole = run / "initramfs.cpio"
     with whole.open("wb") as out:
         for part in (base, run / "job.cpio"):

@@ -86,7 +86,7 @@ class Kernel:
         return boot if boot.is_file() else self.modules / "vmlinuz.unsigned"
 
 
-def problem(name: str, arch: Arch = X86_64) -> str:
+def find_problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
     kind_names = debug_kernels.of(arch)
     if name in (*arch.series, *kind_names):
@@ -111,13 +111,13 @@ def read_name(name: str, arch: Arch = X86_64) -> Choice:
 def find_kernel(name: str, arch: Arch = X86_64) -> Choice:
     """Return the kernel of this name, or an architecture's first; reject others."""
     choice = read_name(name or arch.series[0], arch)
-    check(choice.name, arch)
+    check_name(choice.name, arch)
     return choice
 
 
-def check(name: str, *on: Arch) -> None:
+def check_name(name: str, *on: Arch) -> None:
     """Reject a name of no kernel of these architectures, stock or the lab's own."""
-    problems = [problem(name, one) for one in on or (X86_64,)]
+    problems = [find_problem(name, one) for one in on or (X86_64,)]
     if all(problems):
         raise UsageError(problems[0])
 
@@ -126,20 +126,21 @@ def _remembered(root: DebianRoot, name: str, arch: Arch) -> Path:
     return root.var / "kernels" / f"{name}-{arch.name}.json"
 
 
-def cached(root: DebianRoot, name: str, arch: Arch = X86_64) -> Kernel | None:
+def find_fetched(root: DebianRoot, name: str, arch: Arch = X86_64) -> Kernel | None:
     """Return the kernel if an earlier run has fetched it for the same pin."""
     record = files.read_json(_remembered(root, name, arch))
-    if "release" not in record or record.get("pinned") != versions.kernel(name, arch):
+    pinned = versions.find_release(name, arch)
+    if "release" not in record or record.get("pinned") != pinned:
         return None
     return Kernel(root, record["release"])
 
 
-def ensure(
+def fetch_kernel(
     root: DebianRoot, name: str, progress: Progress, arch: Arch = X86_64
 ) -> Kernel:
     """Return the kernel of a series or release, fetched if necessary."""
-    pinned = versions.kernel(name, arch)
-    kernel = cached(root, name, arch)
+    pinned = versions.find_release(name, arch)
+    kernel = find_fetched(root, name, arch)
     if not kernel:
         kernel = _fetched(root, name, arch, progress)
         remembered = _remembered(root, name, arch)
@@ -154,14 +155,14 @@ def ensure(
     return kernel
 
 
-def newest(root: DebianRoot, name: str, arch: Arch) -> str:
+def find_newest(root: DebianRoot, name: str, arch: Arch) -> str:
     """Return the newest release of a series, whatever is pinned."""
     return _release(_index(root), name, arch)
 
 
-def update(root: DebianRoot, progress: Progress) -> None:
+def update_index(root: DebianRoot, progress: Progress) -> None:
     """Fetch the package index, with the suites of older kernels."""
-    for place, text in roots.older().items():
+    for place, text in roots.list_older().items():
         (root.path / place).write_text(text, encoding="ascii")
     with (
         progress.step("refreshing the package index"),
@@ -176,16 +177,16 @@ def _index(root: DebianRoot) -> set[str]:
 
 def _fetched(root: DebianRoot, name: str, arch: Arch, progress: Progress) -> Kernel:
     """Return the kernel that is pinned, else the newest, fetched."""
-    pinned = versions.kernel(name, arch)
+    pinned = versions.find_release(name, arch)
     try:
-        return _whole(root, pinned or newest(root, name, arch), progress)
+        return _whole(root, pinned or find_newest(root, name, arch), progress)
     except (ChildError, UsageError):
         # an old index lacks what is new, and names what the mirror has dropped
-        update(root, progress)
+        update_index(root, progress)
     if pinned:
         with suppress(ChildError, UsageError):
             return _whole(root, pinned, progress)
-    return _whole(root, newest(root, name, arch), progress)
+    return _whole(root, find_newest(root, name, arch), progress)
 
 
 def _whole(root: DebianRoot, release: str, progress: Progress) -> Kernel:
@@ -198,15 +199,15 @@ def _whole(root: DebianRoot, release: str, progress: Progress) -> Kernel:
         raise UsageError(f"the index has no kernel {release}")
     names = _packages(index, release)
     fetching = progress.step(f"fetching kernel {release}")
-    with fetching, fetched(root, names, root.var / "debs") as debs:
-        unpack(root, debs)
+    with fetching, fetch_packages(root, names, root.var / "debs") as debs:
+        unpack_packages(root, debs)
         root.run(["depmod", release])
     if not kernel.image.is_file():
         raise BulkmmError(f"the packages of {release} hold no kernel image")
     return kernel
 
 
-def age(release: str) -> list[int]:
+def split_release(release: str) -> list[int]:
     """Return what releases are sorted by."""
     return [int(n) for n in re.findall(r"\d+(?=[.+~-])", release)]
 
@@ -217,7 +218,7 @@ def _release(index: set[str], name: str, arch: Arch = X86_64) -> str:
     usable = [
         r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
     ]
-    usable.sort(key=age)
+    usable.sort(key=split_release)
     matching = [r for r in usable if name in (r, requirements.series_of(r))]
     if not matching:
         has = ", ".join(usable) or "none"
@@ -267,7 +268,7 @@ def header_packages(index: set[str], release: str, version: str) -> tuple[str, .
 
 
 @contextmanager
-def fetched(
+def fetch_packages(
     root: DebianRoot, names: Sequence[str], to: Path, apt: Sequence[str] = ()
 ) -> Iterator[list[Path]]:
     """Fetch packages, and delete them when the block exits."""
@@ -281,7 +282,7 @@ def fetched(
         shutil.rmtree(to)
 
 
-def unpack(root: DebianRoot, debs: list[Path]) -> None:
+def unpack_packages(root: DebianRoot, debs: list[Path]) -> None:
     """Unpack packages into the root."""
     for deb in debs:
         # --keep-directory-symlink: /lib is a link in a merged /usr

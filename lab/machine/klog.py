@@ -27,7 +27,7 @@ ALLOWED_TAINT = 1 << 12 | 1 << 13
 WARNED_TAINT = 1 << 9
 
 
-def search(log: str) -> list[str]:
+def find_faults(log: str) -> list[str]:
     """Return the lines of a kernel log that must not be there."""
     faults = []
     expected = False
@@ -43,7 +43,7 @@ def search(log: str) -> list[str]:
     return faults
 
 
-def warnings(log: str) -> list[tuple[str, str, list[str]]]:
+def list_warnings(log: str) -> list[tuple[str, str, list[str]]]:
     """Return for each expected warning what warned, in which arm, and where."""
     return [
         (what, arm, [place[1] or place[0] for place in PLACE.finditer(said)])

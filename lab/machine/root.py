@@ -17,7 +17,7 @@ from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import versions
-from lab.paths import claimed, content_key, made_whole, need_space
+from lab.paths import claim_path, content_key, made_whole, need_space
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
@@ -86,7 +86,7 @@ def apt_source() -> tuple[str, Path | None]:
     return mirror, keyring
 
 
-def sources(suites: Iterable[str], *secured: str) -> list[str]:
+def list_sources(suites: Iterable[str], *secured: str) -> list[str]:
     """Return apt's lines of suites and, for some, of their security updates."""
     mirror, _ = apt_source()
     updates = next((row[1] for row in _host_rows() if row[0] == "Debian-Security"), "")
@@ -94,12 +94,12 @@ def sources(suites: Iterable[str], *secured: str) -> list[str]:
     return lines + [f"deb {updates} {one}-security main" for one in secured if updates]
 
 
-def older() -> dict[str, str]:
+def list_older() -> dict[str, str]:
     """Return files of a root's apt, by place: kernels of an older suite.
 
     Nothing is installed from it as long as the root's own suites have it.
     """
-    lines = sources([OLDER], OLDER)
+    lines = list_sources([OLDER], OLDER)
     pin = "Package: *\nPin: release n={}\nPin-Priority: 1\n"
     return {
         "etc/apt/sources.list.d/bulkmm-older.list": "\n".join(lines) + "\n",
@@ -132,7 +132,7 @@ def _signed_by(entry: Path) -> Path | None:
 def _mmdebstrap(
     to: DebianRoot, names: Sequence[str], architectures: str, keyring: Path | None
 ) -> list[str]:
-    lines = sources([OLDER], OLDER) if to.suite == OLDER else sources(SUITES)
+    lines = list_sources([OLDER], OLDER) if to.suite == OLDER else list_sources(SUITES)
     argv = [*child.ALONE, "--mount-proc", "mmdebstrap", "--mode=root"]
     argv += ["--variant=apt", "--skip=cleanup/apt/lists"]
     argv += [f"--architectures={architectures}"]
@@ -140,27 +140,27 @@ def _mmdebstrap(
     argv += [f"--aptopt={li}" for li in settings if li.split(" ")[0] in APT_OPTIONS]
     argv += [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     argv += [f"--keyring={keyring}"] if keyring else []
-    argv += [f"--setup-hook={versions.hook()}"] if to.suite == SUITE else []
+    argv += [f"--setup-hook={versions.make_hook()}"] if to.suite == SUITE else []
     return [*argv, f"--include={','.join(names)}", to.suite, str(to.path), *lines]
 
 
-def of(cache: Path) -> DebianRoot:
+def locate_root(cache: Path) -> DebianRoot:
     """Return the root for this package list; it need not exist yet."""
-    words = (word for pair in versions.packages().items() for word in pair)
+    words = (word for pair in versions.read_packages().items() for word in pair)
     return DebianRoot(cache / f"root-{content_key([], *words, *SUITES, *DPKG_OPTIONS)}")
 
 
-def ensure(cache: Path, progress: Progress) -> DebianRoot:
+def ensure_root(cache: Path, progress: Progress) -> DebianRoot:
     """Return the root, made if the cache has none for this package list."""
     for partial in cache.glob("*.part"):  # from a killed run
         shutil.rmtree(partial)
     label = f"the Debian root ({SUITE})"
-    return ensure_root(
-        of(cache), [*versions.packages()], label, progress, "amd64,arm64"
+    return install_root(
+        locate_root(cache), [*versions.read_packages()], label, progress, "amd64,arm64"
     )
 
 
-def ensure_root(
+def install_root(
     root: DebianRoot,
     names: Sequence[str],
     label: str,
@@ -174,7 +174,7 @@ def ensure_root(
     if not root.path.is_dir():
         _make(root, names, label, progress, architectures)
         kind = root.path.name.rpartition("-")[0]
-        with claimed(root.path.parent) as unused:
+        with claim_path(root.path.parent) as unused:
             for old in root.path.parent.glob(f"{kind}-*") if unused else ():
                 if old != root.path:
                     shutil.rmtree(old)

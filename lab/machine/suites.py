@@ -15,7 +15,7 @@ from bulkmm.shell.progress import Progress
 from lab.machine import upstream, userland
 from lab.machine.arch import X86_64
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, built, content_key
+from lab.paths import PROJECT, content_key, ensure_directory
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
 QEMU = "qemu"  # the root's own, as a user of huge pages
@@ -56,7 +56,7 @@ UNBUILT = "unbuilt"  # file with the names of these programs
 LIST_RULE = "bmm-listed: ; @echo $(TEST_GEN_FILES)"
 
 
-def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
+def ensure_tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the tree of a suite, made if this kernel has none."""
     makers = {
         MM: _mm,
@@ -71,7 +71,7 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
         [*(_command_files() if name == COMMAND else ()), *recipe], version
     )
     place = kernel.root.var / "suites" / f"{name}-{kernel.release}-{key}"
-    return built(
+    return ensure_directory(
         place,
         f"making the suite {name} for {kernel.release}",
         progress,
@@ -82,8 +82,8 @@ def tree(kernel: Kernel, name: str, progress: Progress) -> Path:
 def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
     version = upstream.source_package(kernel)[1]
     packages = (*SYSROOT, f"linux-libc-dev={version}")
-    sysroot = userland.unpacked(kernel.root, kernel.arch, packages, progress)
-    shell = userland.unpacked(kernel.root, kernel.arch, (BASH,), progress)
+    sysroot = userland.unpack_packages(kernel.root, kernel.arch, packages, progress)
+    shell = userland.unpack_packages(kernel.root, kernel.arch, (BASH,), progress)
     source, to = part / "source", part / PLACE / MM
     source.mkdir()
     to.mkdir(parents=True)
@@ -132,7 +132,7 @@ def _write_script(to: Path, text: str) -> None:
 
 def _stress(kernel: Kernel, part: Path, progress: Progress) -> None:
     root, arch = kernel.root, kernel.arch
-    programs = userland.unpacked(root, arch, (STRESS_NG,), progress)
+    programs = userland.unpack_packages(root, arch, (STRESS_NG,), progress)
     userland.copy_tools(root, arch, programs, (f"usr/bin/{STRESS_NG}",), part)
 
 
@@ -149,7 +149,7 @@ def _command_files() -> list[Path]:
 
 
 def _command(kernel: Kernel, part: Path, progress: Progress) -> None:
-    python = userland.unpacked(kernel.root, X86_64, (PYTHON,), progress)
+    python = userland.unpack_packages(kernel.root, X86_64, (PYTHON,), progress)
     leave = shutil.ignore_patterns("*.pyc", "__pycache__", ELSEWHERE, *LEFT_OUT)
     libraries = "usr/lib/x86_64-linux-gnu"
     for place in ("usr/bin", libraries):

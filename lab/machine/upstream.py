@@ -17,7 +17,7 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import build, kernels
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, built, content_key, copy_sources, need_space
+from lab.paths import PROJECT, content_key, copy_sources, ensure_directory, need_space
 
 SPACE = 500_000_000  # a source package while a test is extracted
 VERSION = re.compile(r"\d+\.\d+\.\d+(?=\+)")  # older releases name none
@@ -40,21 +40,21 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     files = source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
     build_key = content_key(
-        [*shims, *build.sources(), Path(__file__), Path(build.__file__)]
+        [*shims, *build.list_sources(), Path(__file__), Path(build.__file__)]
     )
     key = content_key(files, build_key)
     place = kernel.root.var / "upstream" / f"{kernel.release}-{key}"
 
     def make(part: Path) -> None:
-        copy_sources(build.sources(), part)
+        copy_sources(build.list_sources(), part)
         test, *headers = files
         shutil.copy(test, part / SHIM / "upstream.c")
         for header in headers:
             shutil.copy(header, part / SHIM)
-        build.modules(kernel, part / SHIM, name, f"BMM_UPSTREAM={name}")
+        build.build_modules(kernel, part / SHIM, name, f"BMM_UPSTREAM={name}")
 
     step = f"building {name} for {kernel.release}"
-    return built(place, step, progress, make) / f"{SHIM}/{name}.ko"
+    return ensure_directory(place, step, progress, make) / f"{SHIM}/{name}.ko"
 
 
 def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
@@ -64,7 +64,9 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     place = kernel.root.var / "source" / f"{version}-{name}.c"
     members = [f"lib/{file}" for file in TESTS[name]]
     step = f"fetching {name} of {kernel.release}"
-    built(place, step, progress, lambda part: extract(kernel, part, FILES, members))
+    ensure_directory(
+        place, step, progress, lambda part: extract(kernel, part, FILES, members)
+    )
     return [place / file for file in TESTS[name]]
 
 
@@ -78,7 +80,7 @@ def extract(
     first = f"{members[0]} of " if members else ""
     with (
         explain_failure(f"no {first}{package} {version}"),
-        kernels.fetched(root, [f"{package}={version}"], to / "debs") as (deb,),
+        kernels.fetch_packages(root, [f"{package}={version}"], to / "debs") as (deb,),
     ):
         argv = [root.inner(to), root.inner(deb), package, *options, *wanted]
         root.run(["sh", "-c", EXTRACT, "sh", *argv], 900)

@@ -13,7 +13,7 @@ from bulkmm.shell.child import explain_failure
 from bulkmm.shell.progress import Progress
 from lab.machine.arch import X86_64, Arch
 from lab.machine.root import DebianRoot
-from lab.paths import built, content_key
+from lab.paths import content_key, ensure_directory
 
 PACKAGES = ("busybox-static", "e2fsprogs", "ndctl")
 BUSYBOX = "usr/bin/busybox"
@@ -30,14 +30,14 @@ done
 """
 
 
-def ensure(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
+def ensure_userland(root: DebianRoot, arch: Arch, progress: Progress) -> Path:
     """Return a tree below the root with the guest's programs."""
     if arch is X86_64:
         return root.path
-    return unpacked(root, arch, PACKAGES, progress)
+    return unpack_packages(root, arch, PACKAGES, progress)
 
 
-def unpacked(
+def unpack_packages(
     root: DebianRoot, arch: Arch, packages: tuple[str, ...], progress: Progress
 ) -> Path:
     """Return a tree below the root with packages and their dependencies."""
@@ -50,7 +50,7 @@ def unpacked(
         shutil.rmtree(part / "debs")
 
     place = root.var / "userland" / f"{arch.name}-{content_key([], FETCH, *packages)}"
-    return built(place, step, progress, fetch) / "tree"
+    return ensure_directory(place, step, progress, fetch) / "tree"
 
 
 def copy_programs(root: DebianRoot, arch: Arch, programs: Path, tree: Path) -> None:

@@ -14,35 +14,36 @@ KERNEL = "linux-"  # and its series
 PRIORITY = 990  # above that of any suite
 
 
-def read() -> dict[str, str]:
+def read_versions() -> dict[str, str]:
     """Return the version of each kernel series and package."""
     lines = VERSIONS.read_text(encoding="utf-8").splitlines()
     return dict(li.split() for li in lines if li and not li.startswith("#"))
 
 
-def kernel(name: str, arch: Arch) -> str:
+def find_release(name: str, arch: Arch) -> str:
     """Return the release that is pinned for a series; "" for any other name."""
-    version = read().get(KERNEL + name)
+    version = read_versions().get(KERNEL + name)
     return f"{version}-cloud-{arch.debian}" if version else ""
 
 
-def packages() -> dict[str, str]:
+def read_packages() -> dict[str, str]:
     """Return the packages of the lab's root and their versions."""
-    return {name: v for name, v in read().items() if not name.startswith(KERNEL)}
+    pins = read_versions().items()
+    return {name: version for name, version in pins if not name.startswith(KERNEL)}
 
 
-def hook() -> str:
+def make_hook() -> str:
     """Return the shell command that has the apt below $1 prefer these versions."""
     text = "".join(
         f"Package: {name}\nPin: version {version}\nPin-Priority: {PRIORITY}\n\n"
-        for name, version in packages().items()
+        for name, version in read_packages().items()
     )
     return f'printf %s {shlex.quote(text)} >"$1/etc/apt/preferences.d/bulkmm"'
 
 
 def list_mismatches(installed: str) -> str:
     """Return which packages have another version, among lines of name and version."""
-    pinned = packages()
+    pinned = read_packages()
     has = (line.split() for line in installed.splitlines())
     return ", ".join(
         f"{name} {pinned[name]} ({version} instead)"

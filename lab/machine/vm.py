@@ -25,7 +25,7 @@ from lab.choices import CPUS
 from lab.machine import klog
 from lab.machine.arch import X86_64, Arch
 from lab.machine.root import DebianRoot
-from lab.paths import scratch
+from lab.paths import make_scratch
 
 LABEL = 2 << 20  # label area; the rest of the module stays 2 MiB aligned
 HOT_BLOCK = 128 << 20  # plugged and unplugged in whole memory blocks
@@ -66,7 +66,7 @@ class Guest:
     arch: Arch = X86_64
     cpu: str = ""  # "": the architecture's default
     cpus: int = CPUS
-    counted: bool = False  # TCG: its clock counts instructions (see _accelerator)
+    icount: bool = False  # TCG: its clock counts instructions (see _accelerator)
     disk: Path | None = None  # writes are discarded
     hot: Hot = field(default_factory=Hot)
     devices: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Outcome:
     events: list[dict[str, Any]] = field(default_factory=list)
     console: str = ""
     log: str = ""
-    counted: bool = False  # its clock counts instructions
+    icount: bool = False  # its clock counts instructions
     peak_rss: int = 0
     seconds: float = 0.0
     code: int | None = None  # of QEMU; None: it was stopped
@@ -99,7 +99,7 @@ def run_directory(root: DebianRoot) -> Iterator[Path]:
     """
     runs = root.var / "runs"
     runs.mkdir(exist_ok=True)
-    with scratch("", runs) as run:  # all there is ours
+    with make_scratch("", runs) as run:  # all there is ours
         yield run
 
 
@@ -204,7 +204,7 @@ def _accelerator(guest: Guest) -> list[str]:
     """
     if guest.accel == "kvm":
         return ["-accel", "kvm"]
-    if guest.counted:
+    if guest.icount:
         return ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
     return ["-accel", "tcg,thread=multi"]
 
@@ -216,10 +216,10 @@ def _cpus(guest: Guest) -> str:
     if guest.hot.bare:
         return f"{guest.cpus // 2 * 2},sockets=2"
     # with two CPUs the clock would count one's work as the other's time
-    return "1" if guest.counted else str(guest.cpus)
+    return "1" if guest.icount else str(guest.cpus)
 
 
-def command(guest: Guest, root: DebianRoot, run: Path) -> list[str]:
+def make_command(guest: Guest, root: DebianRoot, run: Path) -> list[str]:
     """Return QEMU's command line, with paths as seen in the root."""
     inner = root.inner(run)
     argv = [guest.arch.qemu, *_accelerator(guest)]
@@ -242,7 +242,7 @@ def command(guest: Guest, root: DebianRoot, run: Path) -> list[str]:
     return [*argv, "-append", words.rstrip()]
 
 
-def boot(
+def boot_guest(
     guest: Guest,
     root: DebianRoot,
     run: Path,
@@ -257,7 +257,7 @@ def boot(
     """
     outcome = _once(guest, root, run, silent, on_event)
     hangs = outcome.code is None and not outcome.events
-    if hangs and not klog.search(outcome.console):
+    if hangs and not klog.find_faults(outcome.console):
         outcome = _once(guest, root, run, silent, on_event)
     _judge(outcome, _text(run / "qemu.log"), silent)
     return outcome
@@ -267,8 +267,8 @@ def _once(
     guest: Guest, root: DebianRoot, run: Path, silent: float, on_event: Observer
 ) -> Outcome:
     argv = [*child.ALONE, f"--mount-proc={root.path}/proc", "sh", "-c", ENTER, "sh"]
-    argv += [str(root.path), *command(guest, root, run)]
-    outcome = Outcome(counted=guest.counted and guest.accel == "tcg", on_event=on_event)
+    argv += [str(root.path), *make_command(guest, root, run)]
+    outcome = Outcome(icount=guest.icount and guest.accel == "tcg", on_event=on_event)
     start = time.monotonic()
     _follow(argv, run, silent, outcome)
     outcome.seconds = time.monotonic() - start
@@ -336,7 +336,7 @@ def _judge(outcome: Outcome, qemu_said: str, silent: float) -> None:
     messages = (qemu_said.strip() or "it said nothing").splitlines()
     if not outcome.console and not outcome.events and outcome.code is not None:
         raise BulkmmError(f"QEMU did not start a guest: {messages[0]}")
-    if bad := klog.search(outcome.console) + klog.search(outcome.log):
+    if bad := klog.find_faults(outcome.console) + klog.find_faults(outcome.log):
         raise GuestError(f"the kernel log has {bad[0].strip()!r}; its end:\n{tail}")
     if failed := outcome.of("fail"):
         raise GuestError(f"the guest failed: {failed[0]['what']}")

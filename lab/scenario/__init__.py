@@ -22,7 +22,7 @@ PARTS = (memmap, clear, calls, populate, copy, prezero, vmap, hotplug, suites, p
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
 
 
-def find(name: str) -> Scenario:
+def find_scenario(name: str) -> Scenario:
     """Return the scenario with this name."""
     for scenario in SCENARIOS:
         if scenario.name == name:

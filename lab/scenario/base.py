@@ -187,7 +187,7 @@ class Scenario:
     def over(self, kernel: Kernel, progress: Progress) -> list[Path]:
         """Return trees to lay over the guest's own."""
         name = self.machine.suite
-        return [suites.tree(kernel, name, progress)] if name else []
+        return [suites.ensure_tree(kernel, name, progress)] if name else []
 
     def job(self, modules: list[str]) -> str:
         """Return the guest's job, in which the kernel's modules are loaded first."""
@@ -228,7 +228,7 @@ class Scenario:
     def results(self, outcome: Outcome) -> Measurement:
         """Return the arms of all that was measured, and their ratios."""
         unit, ns = NS, 1
-        if self.machine.countable and outcome.counted:
+        if self.machine.countable and outcome.icount:
             unit, ns = INSTRUCTIONS, INSTRUCTION_NS
         results, ratios = stats.join_measurements(
             stats.rate_arms(name, unit, nbytes, _divided(times, ns), pairs)
@@ -245,9 +245,9 @@ class Scenario:
             Check(event["name"], event["ok"] == "yes", event["detail"])
             for event in outcome.of("check")
         ]
-        return [*guest_checks, *self.judged(outcome)]
+        return [*guest_checks, *self.judge(outcome)]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Return the verdicts on what is reported; here, the guest has some itself."""
         if not outcome.of("check"):
             yield Check("faults", ok=False, detail="none was provoked")
@@ -261,7 +261,8 @@ class Scenario:
             )
         if self.visited:
             facts["visits"] = [
-                visit.facts(self.path) for visit in state.visits(outcome, self.visited)
+                visit.facts(self.path)
+                for visit in state.list_visits(outcome, self.visited)
             ]
         return facts
 
@@ -270,19 +271,23 @@ def _divided(arms: Mapping[str, Sequence[float]], by: float) -> dict[str, list[f
     return {arm: [value / by for value in values] for arm, values in arms.items()}
 
 
-def samples(
+def collect_samples(
     outcome: Outcome, event: str, key: str, arms: Iterable[str], **wanted: object
 ) -> dict[str, list[float]]:
     """Return what events have under a key, in each arm."""
-    return {arm: values(outcome.of(event, arm=arm, **wanted), key) for arm in arms}
+    return {
+        arm: collect_values(outcome.of(event, arm=arm, **wanted), key) for arm in arms
+    }
 
 
-def values(events: Iterable[Event], key: str) -> list[float]:
+def collect_values(events: Iterable[Event], key: str) -> list[float]:
     """Return the numbers that events have under a key, one or several each."""
     return [float(text) for event in events for text in str(event[key]).split(",")]
 
 
-def grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
+def group_items(
+    items: Iterable[Item], key: Callable[[Item], str]
+) -> dict[str, list[Item]]:
     """Return what was seen in groups, in the order of their first members."""
     groups: dict[str, list[Item]] = {}
     for item in items:
@@ -290,7 +295,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list
     return groups
 
 
-def reported(lines: Iterable[str], **counts: int) -> Check:
+def check_reports(lines: Iterable[str], **counts: int) -> Check:
     """Check that each line of a job that begins with such a word has reported."""
     expected = Counter(line.split()[0] for line in lines)
     parts = (
@@ -302,7 +307,7 @@ def reported(lines: Iterable[str], **counts: int) -> Check:
     return Check(WHOLE, ok, ", ".join(parts))
 
 
-def alike(
+def check_alike(
     name: str, arms: Mapping[str, object], first: str = ABSENT, *, ok: bool = True
 ) -> Check:
     """Check that every state of the module ends as the first: without it."""

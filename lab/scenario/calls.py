@@ -25,7 +25,7 @@ from lab.machine.arch import X86_64, of_release
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure
-from lab.scenario.clear import ARMS, LISTS, Clear, arm, expect_hits
+from lab.scenario.clear import ARMS, LISTS, Clear, enter_arm, expect_hits
 
 ORDERS = " ".join(str(order) for order in range(10))  # one page to 2 MiB
 FEW = "0 1 2 3 4 9"
@@ -71,9 +71,9 @@ class Cases(Clear):
     def lines(self) -> list[str]:
         lines = ["zeroing", "modules bulkmm_lab"]
         for mode in ARMS:
-            lines += [arm(mode), f"cases plain 0 {ORDERS}"]
+            lines += [enter_arm(mode), f"cases plain 0 {ORDERS}"]
         for mode in LISTS:
-            lines += [arm(mode), "tune min_pages 0"]
+            lines += [enter_arm(mode), "tune min_pages 0"]
             lines.append(f"cases_by_backend {ORDERS}")
             for name, value, usual in EXTREMES:
                 lines += [f"tune {name} {value}", f"cases {name}-{value} 0 {FEW}"]
@@ -87,7 +87,7 @@ class Cases(Clear):
         """Return what is timed, with stores that cost the same in every arm."""
         lines = []
         for mode in self.each_round(TIMED):
-            lines.append(arm(mode))
+            lines.append(enter_arm(mode))
             if mode == "cached":
                 lines += ["plain_stores", "tune min_pages 0"]
             lines.append(f"call_times {CALLS} {ONE_PAGE} {FOUR} {EIGHT}")
@@ -102,7 +102,7 @@ class Cases(Clear):
 
         def medians(arm: str, order: int) -> list[float]:
             events = outcome.of("calls", arm=arm, order=order)
-            return base.values(events, "median_ns")
+            return base.collect_values(events, "median_ns")
 
         times = {arm: medians(arm, ONE_PAGE) for arm in TIMED}
         yield Measure("clear-cases-one-page", 4096, TIMED_PAIRS, times)
@@ -112,9 +112,11 @@ class Cases(Clear):
             fixed[mode] = [_fixed(*pair) for pair in pairs]
         yield Measure("clear-cases-fixed", 0, (), fixed)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         cases = outcome.of("case")
-        by_arm = base.grouped(cases, lambda event: f"{event['label']}, {event['arm']}")
+        by_arm = base.group_items(
+            cases, lambda event: f"{event['label']}, {event['arm']}"
+        )
         for name, events in by_arm.items():
             if name.startswith("corrupted"):
                 yield from map(_corrupted, events)
@@ -123,7 +125,9 @@ class Cases(Clear):
                 yield base.check_values(
                     title, events, {"calls": HINTS, "wrong": 0, "beside": 0}
                 )
-        yield state.judge("counters", state.visits(outcome, "cases"), _expected)
+        yield state.judge_visits(
+            "counters", state.list_visits(outcome, "cases"), _expected
+        )
 
 
 def _fixed(four: float, eight: float) -> float:
@@ -167,7 +171,7 @@ class Used(Clear):
         lines += ["must_write $CLEAR/cached_max 0", "brought touch", "state absent"]
         return "\n".join(lines) + "\n"
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         release = outcome.of("start")[0]["release"]
         events = outcome.of("brought")
         wanted = {*TOUCHING, *POPULATING, *LOCKED}
@@ -225,12 +229,12 @@ class Latency(Clear):
         """Return the longest waits while pages were faulted in or populated."""
         pairs = [("off", name) for name in LATENCIES if name != "off"]
         for name, kib, way in self.timed(WAYS):
-            times = base.samples(
+            times = base.collect_samples(
                 outcome, "late", "late_ns", LATENCIES, kib=kib, way=way
             )
             yield Measure(name, kib << 10, pairs, times)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         waits, model = outcome.of("late"), _model(outcome)
         ok = all(event["late_samples"] for event in waits)
         yield base.check_values("sampled", waits, {}, ok=ok)
@@ -240,7 +244,7 @@ class Latency(Clear):
             "tracepoint", outcome.of("traced")[:1], {**TRACED, "unit": unit}
         )
         bounds = [] if preempts else outcome.of("bound")
-        of_list = base.grouped(
+        of_list = base.group_items(
             bounds, lambda event: f"{event['list']}, {event['backend']}"
         )
         for name, events in of_list.items():

@@ -21,7 +21,7 @@ from bulkmm.shell.size import KIB, PAGE, name_size
 from lab import state
 from lab.machine.vm import Outcome
 from lab.scenario import base
-from lab.scenario.base import Event, Measure, Scenario, check_values, grouped
+from lab.scenario.base import Event, Measure, Scenario, check_values, group_items
 from lab.state import Expect, Visit
 
 Ways = TypeVar("Ways")
@@ -71,11 +71,11 @@ class Clear(Scenario):
     def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
         """Yield for each size and kind of visit the result's name and the ways."""
         for kib, (kind, ways) in product(self.kib, kinds.items()):
-            of = "" if len(self.every_kib) == 1 else f"-{size(kib)}"
+            of = "" if len(self.every_kib) == 1 else f"-{format_kib(kib)}"
             yield f"{self.name}{of}-{kind}", kib, ways
 
 
-def arm(name: str) -> str:
+def enter_arm(name: str) -> str:
     """Return the job's line that brings path clear into a state."""
     return f"state {name}" if name == "absent" else f"clear_state {name}"
 
@@ -91,7 +91,7 @@ def taken_away(outcome: Outcome) -> bool:
     return allocator_clears(outcome) and is_at_least(release, ALLOCATOR_SERVES)
 
 
-def size(kib: int) -> str:
+def format_kib(kib: int) -> str:
     """Return a size as in scenario names: 64k, 2m, 1g."""
     return name_size(kib * KIB).lower()
 
@@ -120,9 +120,9 @@ def expect_hits(
     )
 
 
-def visits(outcome: Outcome) -> list[Event]:
+def describe_visits(outcome: Outcome) -> list[Event]:
     """Return the visits as results have them."""
-    return [*map(_facts, state.visits(outcome, "visit"))]
+    return [*map(_facts, state.list_visits(outcome, "visit"))]
 
 
 def _facts(visit: Visit) -> Event:
@@ -153,8 +153,8 @@ class Faulted(Clear):
     pool: int = 0  # hugetlb pages: twice a batch, for a child's copies
 
     observations = (
-        ("visits", visits),
-        ("counters", state.unloaded),
+        ("visits", describe_visits),
+        ("counters", state.list_unloaded),
         ("allocator_clears", allocator_clears),
     )
 
@@ -179,10 +179,10 @@ class Faulted(Clear):
         # makes the host fault in its own pages
         lines.append(f"visit first {self.ways[0]} {many}")
         for name in self.each_round(ARMS, chance):
-            lines.append(arm(name))
+            lines.append(enter_arm(name))
             lines += [f"visit round {way} {many}" for way in self.ways]
         for name in LISTS:
-            lines.append(arm(name))
+            lines.append(enter_arm(name))
             lines += [f"each_backend {name} {way} {many}" for way in self.ways]
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         # in a way that checks every folio once
@@ -201,17 +201,17 @@ class Faulted(Clear):
             by_arm = {arm: by_arm[arm] for arm in ARMS if arm in by_arm}
             yield Measure(name, kib << 10, PAIRS, by_arm)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         events = outcome.of("visit")
         unplanted = [event for event in events if event["label"] != "planted"]
-        by_way = grouped(
-            unplanted, lambda event: f"{size(event['kib'])} {event['way']}"
+        by_way = group_items(
+            unplanted, lambda event: f"{format_kib(event['kib'])} {event['way']}"
         )
         for name, group in by_way.items():
             ok = any(event["folios"] for event in group)
             yield check_values(f"every byte zero ({name})", group, {"wrong": 0}, ok=ok)
         yield from self._planted(outcome.of("visit", label="planted"))
-        looked = grouped(
+        looked = group_items(
             (event for event in events if event["tags"]),
             lambda event: str(event["label"]),
         )
@@ -224,20 +224,20 @@ class Faulted(Clear):
             pages = visit.event["kib"] * KIB // PAGE
             return expect_hits(visit, {pages: visit.event["folios"]}, taken_away=away)
 
-        visits = state.visits(outcome, "visit")
-        by_arm = grouped(
-            visits, lambda visit: f"{size(visit.event['kib'])} {visit.arm}"
+        visits = state.list_visits(outcome, "visit")
+        by_arm = group_items(
+            visits, lambda visit: f"{format_kib(visit.event['kib'])} {visit.arm}"
         )
         for name, of_arm in by_arm.items():
-            yield state.judge(f"counters ({name})", of_arm, expected)
+            yield state.judge_visits(f"counters ({name})", of_arm, expected)
         yield self._forced(outcome.of("visit", label="forced"))
-        yield state.attached(outcome, "clear")
+        yield state.check_attached(outcome, "clear")
 
     def _planted(self, visits: list[Event]) -> Iterator[Check]:
         """Check that exactly the byte planted was found."""
         for visit in visits:
             where = {"folio": visit["folios"] - 1, "offset": (visit["kib"] << 10) - 8}
-            name = f"a planted byte is seen ({size(visit['kib'])})"
+            name = f"a planted byte is seen ({format_kib(visit['kib'])})"
             yield check_values(name, [visit], {"wrong": 1, **where})
         if not visits and not self.options.break_one_word:
             yield Check("a planted byte is seen", ok=False, detail="none planted")
@@ -255,7 +255,7 @@ class Soak(Clear):
 
     observations = (("soaked", "soaked"), ("allocator_clears", allocator_clears))
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         soaked = outcome.of("soaked")
         for event in soaked:
             # in a short run the others may leave one process without a folio
@@ -265,8 +265,8 @@ class Soak(Clear):
         users = sum(int(event["folios"]) > 0 for event in soaked)
         detail = f"{users} of {len(soaked)} processes had folios"
         yield Check("folios for most processes", 2 * users > len(soaked), detail)
-        yield state.meanwhile(outcome, clear=1)
-        yield state.attached(outcome, "clear", busy=True)
+        yield state.check_meanwhile(outcome, clear=1)
+        yield state.check_attached(outcome, "clear", busy=True)
 
 
 SCENARIOS = (

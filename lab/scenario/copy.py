@@ -8,7 +8,13 @@ from bulkmm.results.model import Check
 from lab import state
 from lab.machine.vm import Outcome
 from lab.scenario import base
-from lab.scenario.base import LACKING, Scenario, alike, check_values, reported
+from lab.scenario.base import (
+    LACKING,
+    Scenario,
+    check_alike,
+    check_reports,
+    check_values,
+)
 from lab.state import Expect, Visit
 
 SERVING = ("cached", "streaming")
@@ -43,9 +49,9 @@ class Copy(Scenario):
         lines.append(f"copied {label} {WAYS[0]} break")
         return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
-        copied = state.visits(outcome, "copied")
-        broken = state.visits(outcome, "broken")
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        copied = state.list_visits(outcome, "copied")
+        broken = state.list_visits(outcome, "broken")
         for visit in copied:
             if visit.event["label"] == "planted":
                 yield check_values("a wrong word is seen", [visit.event], {"wrong": 1})
@@ -54,12 +60,12 @@ class Copy(Scenario):
                 yield check_values(
                     name, [visit.event], {"wrong": 0}, ok=visit.event["copies"] > 0
                 )
-        yield reported(self.lines(), copied=len(copied))
-        yield state.judge("hits", copied, _hits)
+        yield check_reports(self.lines(), copied=len(copied))
+        yield state.judge_visits("hits", copied, _hits)
         for way in (*BROKEN, HWPOISON):
             yield _compare_verdicts(way, broken)
-        yield state.judge("the original meets the broken page", broken, _redone)
-        yield state.attached(outcome, "copy")
+        yield state.judge_visits("the original meets the broken page", broken, _redone)
+        yield state.check_attached(outcome, "copy")
 
 
 def _hits(visit: Visit) -> Expect:
@@ -76,7 +82,7 @@ def _compare_verdicts(way: str, visits: list[Visit]) -> Check:
     verdict = verdicts.get("absent", ())
     dealt = any(value not in ("", "0") for value in verdict[2:])
     ok = set(verdicts) == set(ARMS) and dealt
-    return alike(f"{way}, a broken page: the same verdict", verdicts, ok=ok)
+    return check_alike(f"{way}, a broken page: the same verdict", verdicts, ok=ok)
 
 
 def _redone(visit: Visit) -> Expect:

@@ -139,24 +139,26 @@ class Hotplug(Scenario):
     def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         pairs = (*PAIRS, ("absent", WITH_ALLOC))
         for suffix, key in TIMED:
-            times = base.samples(outcome, "hot-visit", key, self.arms, label=ROUND)
+            times = base.collect_samples(
+                outcome, "hot-visit", key, self.arms, label=ROUND
+            )
             yield Measure(self.name + suffix, self.options.size, pairs, times)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         for label, arms in dict(self.plan).items():
             yield _compare_steps(label, arms, outcome.of("hot-state", label=label))
         yield _contiguous(outcome)
         used = outcome.of("hot-used")
         ok = {event["arm"] for event in used if event["moved"]} == {*ALL_ARMS}
         yield base.check_values("memory used, moved and read back", used, {}, ok=ok)
-        visits = state.visits(outcome, "hot-visit")
-        yield state.judge("counters", visits, _expected)
-        yield state.attached(outcome, "hotplug")
+        visits = state.list_visits(outcome, "hot-visit")
+        yield state.judge_visits("counters", visits, _expected)
+        yield state.check_attached(outcome, "hotplug")
         with_alloc = [visit for visit in visits if visit.arm == WITH_ALLOC]
-        by_label = base.grouped(with_alloc, lambda visit: str(visit.event["label"]))
+        by_label = base.group_items(with_alloc, lambda visit: str(visit.event["label"]))
         for label in dict.fromkeys((PROOF, IN_CACHE, *by_label)):
             name = f"struct pages cleared as their size wants it ({label})"
-            yield state.judge(name, by_label.get(label, []), self._cleared)
+            yield state.judge_visits(name, by_label.get(label, []), self._cleared)
 
     def _cleared(self, visit: state.Visit) -> tuple[state.Expect, ...]:
         """Return what is expected: struct pages bypass the cache if they exceed it.

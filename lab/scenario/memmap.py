@@ -121,49 +121,51 @@ class Device(Scenario):
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
-        for suffix, key, event in (*TIMED, *(() if outcome.counted else (SLEEPS,))):
-            times = base.samples(outcome, event, key, ARMS, label="round")
+        for suffix, key, event in (*TIMED, *(() if outcome.icount else (SLEEPS,))):
+            times = base.collect_samples(outcome, event, key, ARMS, label="round")
             if not suffix:
-                times[LIMIT] = base.values(outcome.of(LIMIT), "ns")
+                times[LIMIT] = base.collect_values(outcome.of(LIMIT), "ns")
             yield Measure(self.name + suffix, nbytes, pairs, times)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
         yield Measure(f"{self.name}-first", nbytes, (), first)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         comparisons = outcome.of("compare")
-        yield from map(compared, comparisons)
-        yield base.reported(self.lines(), compare=len(comparisons))
+        yield from map(check_comparison, comparisons)
+        yield base.check_reports(self.lines(), compare=len(comparisons))
         if not self.options.break_one_word:
             used = outcome.of("used")
             ok = any(one["bytes"] for one in used)
             yield base.check_values("device used afterwards", used, {}, ok=ok)
         if workers := self.options.workers:
-            shared = sum(c.get("shared_bytes", 0) for c in state.unloaded(outcome))
+            shared = sum(c.get("shared_bytes", 0) for c in state.list_unloaded(outcome))
             detail = f"{shared} bytes by others than the caller"
             ok = bool(shared) == (workers > 1)
             yield Check(f"stamped by {workers} CPUs", ok, detail)
-        yield state.judge("counters", state.visits(outcome, "bind"), expected)
-        yield state.attached(outcome, "memmap")
+        yield state.judge_visits(
+            "counters", state.list_visits(outcome, "bind"), expect_binds
+        )
+        yield state.check_attached(outcome, "memmap")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         fell: Counter[str] = Counter()
-        for record in state.records(outcome, when=state.UNLOAD):
+        for record in state.list_records(outcome, when=state.UNLOAD):
             fell.update(record.paths["memmap"].fallbacks)
         return {
             **super().facts(outcome),
             "backends": next(
-                (r.files["memmap/backend"] for r in state.records(outcome)), ""
+                (r.files["memmap/backend"] for r in state.list_records(outcome)), ""
             ),
             "fallbacks": dict(fell),
         }
 
 
-def expected(bind: state.Visit, many: int = 1) -> state.Expect:
+def expect_binds(bind: state.Visit, many: int = 1) -> state.Expect:
     """Return what is expected of bringing up many times."""
     return state.Expect("memmap", bind.arm, many * BIND_HITS[bind.arm])
 
 
-def compared(event: dict[str, Any]) -> Check:
+def check_comparison(event: dict[str, Any]) -> Check:
     """Check one comparison; "flipped" must find one word."""
     label, verdict = event["label"], event["verdict"]
     counts = dict(re.findall(r"(\w+)=(\w+)", verdict))
@@ -197,9 +199,9 @@ class Hmm(Scenario):
             lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
         return [*lines, "state absent", "must rmmod bulkmm_lab"]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         visits, cases = outcome.of("hmm-visit"), outcome.of("hmm-case")
-        for name, events in base.grouped(
+        for name, events in base.group_items(
             cases, lambda event: str(event["name"])
         ).items():
             yield base.check_values(f"test_hmm: {name}", events, {"wrong": 0})
@@ -211,12 +213,12 @@ class Hmm(Scenario):
         yield Check(base.WHOLE, ok, f"{len(cases)} cases in {len(visits)} visits")
         chunks = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
         yield base.check_values("device memory brought up", visits, chunks)
-        yield state.judge(
+        yield state.judge_visits(
             "counters",
-            state.visits(outcome, "hmm-visit"),
-            lambda visit: expected(visit, visit.event["calls"]),
+            state.list_visits(outcome, "hmm-visit"),
+            lambda visit: expect_binds(visit, visit.event["calls"]),
         )
-        yield state.attached(outcome, "memmap")
+        yield state.check_attached(outcome, "memmap")
 
 
 def _provoked(*does: str, device: str = "namespace fsdax dev 2M") -> tuple[str, ...]:

@@ -23,7 +23,7 @@ STEPS = ("install", "rescue", "use", "upgrade", "purge")  # lab/guest/packages.s
 
 def next_version() -> str:
     """Return the version to upgrade to: the same sources, the next number."""
-    front, _, last = debs.version().rpartition(".")
+    front, _, last = debs.read_version().rpartition(".")
     return f"{front}.{int(last) + 1}"
 
 
@@ -41,12 +41,12 @@ class Packages(Scenario):
         if not self.upgrade:
             return []
         root = kernel.root
-        directory = debs.ensure(root.path.parent, progress, next_version())
+        directory = debs.ensure_packages(root.path.parent, progress, next_version())
         overlay = root.var / "packages"  # "debs" is where kernels are fetched
         shutil.rmtree(overlay, ignore_errors=True)
         with made_whole(overlay) as part:
             (part / "debs").mkdir()
-            for deb in debs.packages(directory):
+            for deb in debs.list_packages(directory):
                 shutil.copy(deb, part / "debs")
         return [overlay]
 
@@ -56,13 +56,13 @@ class Packages(Scenario):
 
     def lines(self) -> list[str]:
         to = next_version() if self.upgrade else ""
-        return [f"packages {debs.version()} {self.machine.cmdline} {to}".rstrip()]
+        return [f"packages {debs.read_version()} {self.machine.cmdline} {to}".rstrip()]
 
     @property
     def quiet(self) -> float:
         return 900 if self.upgrade else super().quiet  # DKMS compiles
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         steps = tuple(event["name"] for event in outcome.of("step"))
         detail = ", ".join(steps) or "none"
         yield Check("every step is made", steps == self.names, detail)

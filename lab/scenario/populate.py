@@ -17,7 +17,7 @@ from lab import state
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario
-from lab.scenario.clear import arm, expect_hits, taken_away
+from lab.scenario.clear import enter_arm, expect_hits, taken_away
 
 SIZE = 64  # MiB per visit: enough for several threads
 FOLIO = 2 * MIB
@@ -141,11 +141,11 @@ class Populate(Scenario):
             pages = FOLIOS if kind == "2m" else 0
             lines.append(f"folios {'hugetlb' if pages else kind} 2048 {pages}")
             for name in self.each_round(ARMS, chance):
-                lines.append(arm(name))
+                lines.append(enter_arm(name))
                 lines += ["pool_backends"] if name in SERVING else []
                 order = chance.sample(TIMED_WAYS, len(TIMED_WAYS))
                 lines += _visit_lines(TIMED, kind, order)
-            lines += [arm(TRACED_MODE), "pool_trace 1"]
+            lines += [enter_arm(TRACED_MODE), "pool_trace 1"]
             lines += _visit_lines(TRACED, kind, ways)
             if self.options.break_one_word:
                 lines += _visit_lines(TRACED, kind, [CORRUPTED])
@@ -171,23 +171,24 @@ class Populate(Scenario):
     def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         for kind in WAYS:
             visits = outcome.of("visit", label=TIMED, kind=kind)
-            by_name = base.grouped(
+            by_name = base.group_items(
                 visits, lambda event: f"{event['way']}+{event['arm']}"
             )
             times = {
-                name: base.values(events, "ns") for name, events in by_name.items()
+                name: base.collect_values(events, "ns")
+                for name, events in by_name.items()
             }
             yield Measure(f"populate-{SIZE}m-{kind}", SIZE * MIB, _pairs(), times)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
-        visits = state.visits(outcome, "visit")
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        visits = state.list_visits(outcome, "visit")
         for kind, ways in WAYS.items():
             away = kind == "thp" and taken_away(outcome)
             for way in (*ways, *([CORRUPTED] if self.options.break_one_word else [])):
                 of = {"kind": kind, "way": way}.items()
                 group = [visit for visit in visits if of <= visit.event.items()]
                 yield from _of_way(f"{kind} {way}", way, group, away=away)
-        reports = base.grouped(
+        reports = base.group_items(
             outcome.of("pool-case"), lambda event: str(event["name"])
         )
         for case in CASES:
@@ -204,7 +205,7 @@ class Populate(Scenario):
         yield base.check_values(
             "library: the rest of the file", rest, {"error": 0, "wrong": 0}
         )
-        yield state.attached(outcome, "clear")
+        yield state.check_attached(outcome, "clear")
 
 
 def _visit_lines(label: str, kind: str, ways: list[str] | tuple[str, ...]) -> list[str]:
@@ -237,7 +238,7 @@ def _of_way(
     yield base.check_values(
         f"every byte zero, and there ({name})", events, {"wrong": 0}, ok=ok
     )
-    yield state.judge(f"counters ({name})", visits, expected)
+    yield state.judge_visits(f"counters ({name})", visits, expected)
     if not away:
         traced = [one for one in events if one["label"] == TRACED]
         touched = FOLIOS if way == TOUCH else 0

@@ -18,7 +18,14 @@ from lab.machine import suites
 from lab.machine.arch import X86_64, of_release
 from lab.machine.vm import INSTRUCTION_NS, Hot, Outcome
 from lab.scenario import base
-from lab.scenario.base import GIB_PAGE, Measure, Scenario, check_values, samples, values
+from lab.scenario.base import (
+    GIB_PAGE,
+    Measure,
+    Scenario,
+    check_values,
+    collect_samples,
+    collect_values,
+)
 from lab.state import Expect, Visit
 
 ARMS = ("absent", "off", "clear", "on", "ready", "both")
@@ -84,11 +91,11 @@ class Ready(Scenario):
         for key, suffix in ((POPULATE, ""), (FREE, "-free")):
             for way in (way for way in WAYS if outcome.of(VISIT, way=way)):
                 name = f"{self.name}-{way}{suffix}"
-                times = samples(outcome, VISIT, key, ARMS, way=way)
+                times = collect_samples(outcome, VISIT, key, ARMS, way=way)
                 yield Measure(name, nbytes, PAIRS, times)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
-        visits = state.visits(outcome, VISIT)
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        visits = state.list_visits(outcome, VISIT)
         ways = [*WAYS, *([CORRUPTED] if self.options.break_one_word else [])]
         if of_release(outcome.of("start")[0]["release"]) is not X86_64:
             ways.remove(QEMU)
@@ -102,9 +109,9 @@ class Ready(Scenario):
             yield check_values(
                 f"known pages ({arm})", events, {"known": pages, "left": 0}
             )
-        yield state.judge("counters", visits, self._expected)
-        yield state.attached(outcome, "prezero")
-        if outcome.counted:
+        yield state.judge_visits("counters", visits, self._expected)
+        yield state.check_attached(outcome, "prezero")
+        if outcome.icount:
             work, free = (_work(outcome, key) for key in (POPULATE, FREE))
             most = max(self.most, DEAR * self._least(free, ANONYMOUS[0], "absent"))
             for way in ALONE:
@@ -183,13 +190,13 @@ class Stress(Scenario):
         fault = "stale" if self.options.break_one_word else "none"
         return [f"prezero_stress {self.pages} {fault}"]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         churned = outcome.of("prezero-churned")
         pages = sum(int(one.get("folios", 0)) for one in churned)
         turns = sum(int(one["turns"]) for one in outcome.of("prezero-stress"))
         yield check_values("every page zero", churned, {"wrong": 0})
         yield Check("enough pages", pages >= self.pages, f"{pages} in {turns} turns")
-        yield state.meanwhile(outcome, prezero=math.ceil(pages / PAGES_PER_HIT))
+        yield state.check_meanwhile(outcome, prezero=math.ceil(pages / PAGES_PER_HIT))
 
 
 GROWN = 512  # pages
@@ -208,7 +215,7 @@ class Grow(Scenario):
 
     def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         times = {
-            arm: values(outcome.of("pool-grown", jobs=jobs), "ns")
+            arm: collect_values(outcome.of("pool-grown", jobs=jobs), "ns")
             for arm, jobs in JOBS.items()
         }
         pairs = [("kernel", arm) for arm in [*JOBS][1:]]

@@ -46,7 +46,11 @@ class Suite(Scenario):
     needs: base.Needs = base.Needs(x86_only="the suites are built")
 
     every_part: ClassVar[tuple[str, ...]] = ()  # part that there is
-    observations = (("ops", "stress-ops"), ("took", "mm-ran"), ("hits", state.unloaded))
+    observations = (
+        ("ops", "stress-ops"),
+        ("took", "mm-ran"),
+        ("hits", state.list_unloaded),
+    )
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -73,7 +77,7 @@ class Coexist(Suite):
     def lines(self) -> list[str]:
         return [f"coexist {' '.join(self.parts)}"]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         steps = [str(event["name"]) for event in outcome.of("step")]
         if KEXEC in self.parts and len(outcome.of("start")) > 1:
             steps.append(KEXEC)  # kexec replaced the kernel that began it
@@ -101,7 +105,7 @@ class Mm(Suite):
         # a test has twice that, by the guest's clock
         return 10 * float(self.options.seconds)
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Check that tests end as without the module, and which paths they used."""
         for event in outcome.of("mm-unbuilt"):
             yield Check(f"{event['name']} does not build", ok=True, detail="skipped")
@@ -116,7 +120,7 @@ class Mm(Suite):
         )
         yield Check("tests passed", passed > 0, f"{passed} of {len(attempts)}")
         hits: Counter[str] = Counter()
-        for counters in state.unloaded(outcome):
+        for counters in state.list_unloaded(outcome):
             hits[f"{counters['path']}, {counters['arm']}"] += counters["hits"]
         detail = ", ".join(f"{path}: {many}" for path, many in hits.items())
         used = all(hits[f"clear, {arm}"] for arm in STATES[1:])
@@ -161,9 +165,9 @@ class Odd(Suite):
             for _ in range(self.options.rounds)
         ]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         comparisons = outcome.of("compare")
-        yield from map(memmap.compared, comparisons)
+        yield from map(memmap.check_comparison, comparisons)
         many = [*map(len, self.layouts)]
         flips = len(outcome.of("compare", label="flipped"))
         planned = 0 if self.options.break_one_word else len(many)
@@ -171,9 +175,9 @@ class Odd(Suite):
         detail = f"{len(comparisons) - flips} of {sum(many)}, {flips} flips seen"
         yield Check("every namespace was compared", whole, detail)
         binds = sum(length**2 for length in many)
-        hits = state.served(outcome)["memmap"]
+        hits = state.count_served(outcome)["memmap"]
         yield Check("served in ranges", hits == binds, f"{hits} of {binds}")
-        yield state.attached(outcome, "memmap")
+        yield state.check_attached(outcome, "memmap")
 
 
 class Stress(Suite):
@@ -185,11 +189,11 @@ class Stress(Suite):
         ("device", "device: always came up", "binds", "failed"),
     )
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Check that each path was used while it was switched, and what users saw."""
         reports = {event["process"]: event for event in outcome.of("soaked")}
         loads, turns = (int(outcome.of("soak")[0][key]) for key in ("loads", "turns"))
-        yield state.meanwhile(outcome, memmap=1, clear=1, copy=1, vmap=1)
+        yield state.check_meanwhile(outcome, memmap=1, clear=1, copy=1, vmap=1)
         detail = f"{loads} loads, {turns} turns"
         yield Check("loaded more than once", loads > 1, detail)
         stress_ng = reports["stress-ng"]

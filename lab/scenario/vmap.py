@@ -102,7 +102,7 @@ class Vmap(Scenario):
     observations = (
         ("checked", "checked"),
         ("soaked", "soaked"),
-        ("counters", state.unloaded),
+        ("counters", state.list_unloaded),
     )
 
     @property
@@ -118,16 +118,16 @@ class Vmap(Scenario):
         """Return the lines of what is mapped."""
         raise NotImplementedError
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         yield from random_arrays(outcome, planted=not self.options.break_one_word)
-        yield from verdicts(outcome)
+        yield from list_verdicts(outcome)
         yield self._whole(outcome)
         if {*self.arms} & {*SERVING}:
-            yield state.attached(outcome, "vmap", busy=bool(outcome.of("soak")))
+            yield state.check_attached(outcome, "vmap", busy=bool(outcome.of("soak")))
 
     def _whole(self, outcome: Outcome) -> Check:
         """Check that each word of the job has reported."""
-        return base.reported(
+        return base.check_reports(
             self.lines(),
             checked=len(outcome.of("checked")),
             enter=len(outcome.of("entry")),
@@ -177,14 +177,14 @@ class Checked(Vmap):
             f"checked {label} {large} 1 {seed} planted",
         ]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
-        yield from super().judged(outcome)
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        yield from super().judge(outcome)
         entries = {(entry.name, entry.pages): entry for entry in ENTRIES}
-        for visit in state.visits(outcome, "entry"):
+        for visit in state.list_visits(outcome, "entry"):
             entry = entries[visit.event["name"], visit.event["pages"]]
             end = "is served" if entry.least_hits else "falls back"
             name = f"{entry.name}() of {entry.pages} pages {end} ({visit.arm})"
-            yield state.judge(name, [visit], entry.expect)
+            yield state.judge_visits(name, [visit], entry.expect)
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         return {**super().facts(outcome), "arrays": self.arrays}
@@ -206,22 +206,22 @@ class Faults(Vmap):
             return [*lines, f"soak {seconds} 2 vmap_turn vmap={modes[0]}"]
         return [*lines, f"soak {seconds} 0 'sleep 1'"]
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Check that failures in every mode are those without the module, too.
 
         PMD mappings need fewer page tables, so an allocation failure hits elsewhere:
         the guest alone judges block mode.
         """
-        yield from super().judged(outcome)
+        yield from super().judge(outcome)
         details: dict[tuple[str, str], dict[str, str]] = {}
         for event, _, name, detail in _ktap(outcome):
             of, arm = event["of"], event["arm"]
             if of == "bad" or (of == "starve" and arm != "block"):
                 details.setdefault((of, name), {})[arm] = detail
         for (_, name), arms in details.items():
-            yield base.alike(f"as the original: {name}", arms, self.arms[0])
-        yield from warnings(outcome, self.arms[0])
-        yield state.meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
+            yield base.check_alike(f"as the original: {name}", arms, self.arms[0])
+        yield from check_warnings(outcome, self.arms[0])
+        yield state.check_meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
 
 
 class Upstream(Vmap):
@@ -234,10 +234,10 @@ class Upstream(Vmap):
             lines += [self.state(arm), f"upstream {options} nr_threads=2"]
         return lines
 
-    def judged(self, outcome: Outcome) -> Iterable[Check]:
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Check that the tests end in every mode as without the module, too."""
-        yield from super().judged(outcome)
-        yield from warnings(outcome, self.arms[0])
+        yield from super().judge(outcome)
+        yield from check_warnings(outcome, self.arms[0])
         results: dict[str, dict[str, list[str]]] = {}
         for event in outcome.of("upstream"):
             if match := SUMMARY.search(event["line"]):
@@ -254,7 +254,7 @@ class Upstream(Vmap):
                 for attempt in attempts
             )
             ok = (not failed or name == MAY_FAIL) and {*arms} == {*self.arms}
-            yield base.alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
+            yield base.check_alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
 
 
 def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
@@ -279,7 +279,7 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
 
 def _soaked(outcome: Outcome) -> Iterator[Event]:
     """Yield what each process of a soak reported, in all."""
-    pieces = base.grouped(outcome.of("soaked"), lambda e: f"soak-{e['process']}")
+    pieces = base.group_items(outcome.of("soaked"), lambda e: f"soak-{e['process']}")
     for label, events in pieces.items():
         keys = ("arrays", "pages", "small", "large", "wrong")
         sums = {key: sum(int(e[key]) for e in events) for key in keys}
@@ -294,7 +294,7 @@ def _ktap(outcome: Outcome) -> Iterable[tuple[Event, bool, str, str]]:
             yield event, match[1] == "ok", match["name"], match["detail"] or ""
 
 
-def verdicts(outcome: Outcome) -> Iterator[Check]:
+def list_verdicts(outcome: Outcome) -> Iterator[Check]:
     """Yield the test module's own verdicts; all announced ones must be there."""
     for event, ok, name, detail in _ktap(outcome):
         yield Check(f"{name} ({event['arm']})", ok, detail)
@@ -306,14 +306,14 @@ def verdicts(outcome: Outcome) -> Iterator[Check]:
             yield Check(name, ok=False, detail=f"{many} of {plan['plan']}")
 
 
-def warnings(outcome: Outcome, first: str) -> Iterator[Check]:
+def check_warnings(outcome: Outcome, first: str) -> Iterator[Check]:
     """Check that the kernel's warnings in every mode are those without the module."""
     by_kind: dict[str, dict[str, list[str]]] = {}
-    for kind, arm, places in klog.warnings(outcome.log):
+    for kind, arm, places in klog.list_warnings(outcome.log):
         by_kind.setdefault(kind, {})[arm] = places
     for kind, arms in by_kind.items():
         ok = bool(arms.get(first)) is (kind not in SILENT)
-        yield base.alike(f"warnings ({kind})", arms, first, ok=ok)
+        yield base.check_alike(f"warnings ({kind})", arms, first, ok=ok)
 
 
 def _on_both(*runs: str) -> dict[str, tuple[str, ...]]:

@@ -79,21 +79,23 @@ def run_guest(
     progress = Progress()
     paths.need_sources()
     with ExitStack() as stack:
-        with paths.locked(progress) as cache:
-            kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
-            build_dir = build.ensure(kernel, [], progress)
+        with paths.lock_cache(progress) as cache:
+            kernel = kernels.fetch_kernel(
+                root.ensure_root(cache, progress), name, progress
+            )
+            build_dir = build.ensure_products(kernel, [], progress)
             base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root))
-            over = [suites.tree(kernel, suites.COMMAND, progress), at / "extra"]
+            over = [suites.ensure_tree(kernel, suites.COMMAND, progress), at / "extra"]
             _pack_steps(kernel, over[1], steps)
             modules = [build_dir / name for name in build.PRODUCTS]
-            whole = image.initramfs(kernel.root, base, at, JOB, modules, over=over)
-            accelerator = accel.choose("auto", kernel, base, progress)
+            whole = image.pack_initramfs(kernel.root, base, at, JOB, modules, over=over)
+            accelerator = accel.choose_accelerator("auto", kernel, base, progress)
             words = f"{words} memmap=64M!512M"
             machine = {"memory": MEMORY, "accel": accelerator, "words": words} | machine
             guest = vm.Guest(kernel.image, whole, **machine)
-        stack.enter_context(paths.turn(progress))
-        outcome = vm.boot(guest, kernel.root, at)
+        stack.enter_context(paths.wait_turn(progress))
+        outcome = vm.boot_guest(guest, kernel.root, at)
     events = outcome.of("step")
     assert len(events) == len(steps), outcome.log[-2000:]
     return [Result(one["code"], one["out"], one["err"]) for one in events]

@@ -8,7 +8,7 @@ import pytest
 
 from bulkmm.shell.progress import Progress
 from lab.machine import root
-from lab.paths import cache_dir, locked
+from lab.paths import cache_dir, lock_cache
 
 GCC = "aarch64-linux-gnu-gcc"
 
@@ -19,10 +19,10 @@ needs_gcc = pytest.mark.skipif(
 
 def qemu() -> str:
     """Return the lab's QEMU, made if need be: Debian 12's own does not know MOPS."""
-    program = root.of(cache_dir()).path / "usr/bin/qemu-aarch64"
+    program = root.locate_root(cache_dir()).path / "usr/bin/qemu-aarch64"
     if not program.exists():
         if os.geteuid() != 0:
             pytest.skip("needs the lab: bulkmm lab prepare, as root")
-        with locked(Progress()) as cache:
-            root.ensure(cache, Progress())
+        with lock_cache(Progress()) as cache:
+            root.ensure_root(cache, Progress())
     return str(program)

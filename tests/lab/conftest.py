@@ -33,13 +33,13 @@ def run_refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refusal]:
 def reports(monkeypatch: pytest.MonkeyPatch) -> Reports:
     """Return what is judged in this process: of which scenario, a guest's reports."""
     outcomes: Reports = []
-    judge = lab_run._judged
+    judge = lab_run._judge_outcome
 
     def record_and_judge(request: lab_run.Request, outcome: Outcome) -> Document:
         outcomes.append((request.scenario, outcome))
         return judge(request, outcome)
 
-    monkeypatch.setattr(lab_run, "_judged", record_and_judge)
+    monkeypatch.setattr(lab_run, "_judge_outcome", record_and_judge)
     return outcomes
 
 

@@ -160,7 +160,7 @@ def all_is_seen(words: str, work: Scenario, outcome: Outcome) -> None:
     path's counter that did not move with the calls it served, or moved without any.
     """
     before = failing(work, outcome)
-    if type(work).judged is Scenario.judged:  # those of the guest
+    if type(work).judge is Scenario.judge:  # those of the guest
         return
     for run, match, new, fails in CHANGES:
         if words.startswith(run):

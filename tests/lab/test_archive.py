@@ -32,7 +32,7 @@ def offline_archive(
     archive = Archive(DebianRoot(empty_cache / "root"))
     archive.home.mkdir(parents=True)
     monkeypatch.setattr(run, "need_root", lambda: None)
-    monkeypatch.setattr(root, "ensure", lambda *_: archive.root)
+    monkeypatch.setattr(root, "ensure_root", lambda *_: archive.root)
     monkeypatch.setattr(Archive, "update", lambda *_: None)
     monkeypatch.setattr(Archive, "offers", lambda _: OFFERS)
     monkeypatch.setattr(Archive, "fetched", unreachable)
@@ -47,7 +47,10 @@ def test_as_many_are_looked_at_while_the_cache_is_in_use(
 
     def looked_at(_archive: Archive, offer: Offer, *_: object) -> command.Row:
         visited.append(offer)
-        with paths.claimed(cache) as free, paths.claimed(cache / "lock") as unlocked:
+        with (
+            paths.claim_path(cache) as free,
+            paths.claim_path(cache / "lock") as unlocked,
+        ):
             assert (free, unlocked) == (False, True)
         return command.Row(offer.release, "", ok=len(visited) < 2)
 
@@ -75,11 +78,14 @@ def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     place.parent.mkdir(parents=True)
     for text in ("", '{"release": "7.3', "[]", "{}"):
         place.write_text(text)
-        assert kernels.cached(DebianRoot(tmp_path), "7.3") is None
-    for pinned in ("7.3.3+deb13-cloud-amd64", kernels.versions.kernel("7.3", X86_64)):
-        assert kernels.cached(DebianRoot(tmp_path), "7.3") is None
+        assert kernels.find_fetched(DebianRoot(tmp_path), "7.3") is None
+    for pinned in (
+        "7.3.3+deb13-cloud-amd64",
+        kernels.versions.find_release("7.3", X86_64),
+    ):
+        assert kernels.find_fetched(DebianRoot(tmp_path), "7.3") is None
         place.write_text(json.dumps({"release": "7.3.4", "pinned": pinned}))
-    kernel = kernels.cached(DebianRoot(tmp_path), "7.3")
+    kernel = kernels.find_fetched(DebianRoot(tmp_path), "7.3")
     assert kernel
     assert kernel.release == "7.3.4"
 

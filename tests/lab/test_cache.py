@@ -35,10 +35,10 @@ def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
     progress, acquired = RecordingProgress(), threading.Event()
 
     def second() -> None:
-        with paths.turn(progress):
+        with paths.wait_turn(progress):
             acquired.set()
 
-    with paths.turn(RecordingProgress()):
+    with paths.wait_turn(RecordingProgress()):
         waiting = threading.Thread(target=second)
         waiting.start()
         assert progress.first.wait(10)
@@ -52,7 +52,7 @@ def test_a_second_guest_waits_for_its_turn_and_says_so() -> None:
 def test_as_many_guests_as_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BULKMM_GUESTS", "2")
     progress = RecordingProgress()
-    with paths.turn(progress), paths.turn(progress):
+    with paths.wait_turn(progress), paths.wait_turn(progress):
         assert progress.lines == []
 
 
@@ -89,12 +89,15 @@ def test_what_a_guest_uses_is_not_cleaned(
     cache = empty_cache
     (cache / "root-1/files").mkdir(parents=True)
     (cache / "root-1/files/console").touch()
-    keep_dir = run._kept(cache, "a")
+    keep_dir = run._make_directory(cache, "a")
     run._keep(cache / "root-1/files", keep_dir)
-    with paths.used(cache), pytest.raises(BulkmmError, match=r"a guest .* is running"):
-        prepare.clean(argparse.Namespace())
+    with (
+        paths.protect_cache(cache),
+        pytest.raises(BulkmmError, match=r"a guest .* is running"),
+    ):
+        prepare.clean_cache(argparse.Namespace())
     assert (cache / "root-1").is_dir()
-    prepare.clean(argparse.Namespace())
+    prepare.clean_cache(argparse.Namespace())
     assert not (cache / "root-1").exists()
     assert (keep_dir / "console").is_file()
 

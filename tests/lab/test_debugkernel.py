@@ -105,27 +105,27 @@ def test_a_build_leaves_the_cache_to_other_commands(
     def build(job: debugkernel.Build) -> None:
         places = (tmp_path / "lock", lab.var / "kernel/lock", tmp_path)
         with ExitStack() as stack:
-            free = [stack.enter_context(paths.claimed(place)) for place in places]
+            free = [stack.enter_context(paths.claim_path(place)) for place in places]
         builds.append(free)
         job.kernel.modules.mkdir(parents=True)
         (job.kernel.modules / debugkernel.INSTALLED).touch()
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    monkeypatch.setattr(root, "ensure", lambda *_: lab)
-    for name in ("ensure", "cached"):
+    monkeypatch.setattr(root, "ensure_root", lambda *_: lab)
+    for name in ("fetch_kernel", "find_fetched"):
         monkeypatch.setattr(kernels, name, lambda *_: stock)
     monkeypatch.setattr(debugkernel.Build, "run", build)
     for _ in range(2):
-        with run.locked_with(
+        with run.lock_with_kernels(
             map(kernels.find_kernel, ("7.3", "debug")), Progress()
         ) as cache:
             assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
-            with paths.claimed(cache / "lock") as free:
+            with paths.claim_path(cache / "lock") as free:
                 assert not free
     # the cache is free for others, who may not remove it; a second build waits
     assert builds == [[True, False, False]]
     # what is built is had while another kernel is being built
-    with paths.claimed(lab.var / "kernel/lock") as building:
+    with paths.claim_path(lab.var / "kernel/lock") as building:
         assert building
         assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
 
@@ -133,8 +133,8 @@ def test_a_build_leaves_the_cache_to_other_commands(
 @pytest.fixture
 def lab_source() -> Iterator[tuple[root.DebianRoot, Path]]:
     """Return the lab's root and a directory in it."""
-    with paths.locked(Progress()) as cache:
-        lab = root.ensure(cache, Progress())
+    with paths.lock_cache(Progress()) as cache:
+        lab = root.ensure_root(cache, Progress())
     source = lab.var / "patched-test"
     shutil.rmtree(source, ignore_errors=True)
     (source / "mm").mkdir(parents=True)
@@ -185,7 +185,7 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     """That of the source which they are for; it takes a tracked file for no patch."""
     lab, source = lab_source
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
-    kernel = kernels.ensure(lab, debug_kernels.SERIES, Progress())
+    kernel = kernels.fetch_kernel(lab, debug_kernels.SERIES, Progress())
     scripts = [f"scripts/{name}" for name in names]
     upstream.extract(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse", "-"]

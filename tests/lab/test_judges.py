@@ -49,12 +49,12 @@ def stressed() -> list[Event]:
     ]
 
 
-MM = scenario.find("upstream-mm").make(parts=("cow",))
+MM = scenario.find_scenario("upstream-mm").make(parts=("cow",))
 
 
 @pytest.mark.parametrize(
     ("work", "events"),
-    [(MM, mm_events()), (scenario.find("stress").make(), stressed())],
+    [(MM, mm_events()), (scenario.find_scenario("stress").make(), stressed())],
     ids=["mm", "stress"],
 )
 def test_one_thing_changed(work: Any, events: list[Event]) -> None:
@@ -65,7 +65,7 @@ def test_one_thing_changed(work: Any, events: list[Event]) -> None:
 
 
 def test_kexec_must_have_begun_the_kernel_again() -> None:
-    work = scenario.find("coexist").make(parts=("fentry", suites.KEXEC))
+    work = scenario.find_scenario("coexist").make(parts=("fentry", suites.KEXEC))
     events = [on("start"), on("step", name="fentry"), on("start")]
     assert failing(work, Outcome(events)) == set()
     assert failing(work, Outcome(events[:2])) == {"every part was run"}
@@ -95,7 +95,7 @@ def test_who_else_stamped() -> None:
     event = unload_event("on", memmap="on")
     event["files"]["memmap/stats"] += "\nshared_bytes 9"
     for workers, wrong in ((1, True), (2, False)):
-        work = scenario.find("pmem-fsdax-100g").make(workers=workers)
+        work = scenario.find_scenario("pmem-fsdax-100g").make(workers=workers)
         assert (
             f"stamped by {workers} CPUs" in failing(work, Outcome([event]))
         ) is wrong
@@ -105,13 +105,13 @@ def test_who_else_stamped() -> None:
 def test_a_process_without_a_folio_was_refused_some(refusals: int) -> None:
     process = on("soaked", process=1, folios=0, refused=refusals, wrong=0)
     soak = on("soak", turns=0, loads=0)
-    failed = failing(scenario.find("clear-faults"), Outcome([process, soak]))
+    failed = failing(scenario.find_scenario("clear-faults"), Outcome([process, soak]))
     assert ("every byte zero (process 1)" in failed) is not refusals
 
 
 def test_a_comparison_that_says_nothing_is_no_verdict() -> None:
     with pytest.raises(GuestError, match="the comparison said"):
-        memmap.compared(on("compare", label="last", verdict="?"))
+        memmap.check_comparison(on("compare", label="last", verdict="?"))
 
 
 @pytest.mark.parametrize(

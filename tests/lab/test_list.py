@@ -9,7 +9,7 @@ from commandlib import check_schema
 from bulkmm import cli
 from bulkmm.shell.errors import Exit, UsageError
 from lab import choices, run, scenario
-from lab.commands.run import asked
+from lab.commands.run import parse_request
 from lab.machine import arch, debug_kernels, kernels
 from lab.scenario import SCENARIOS
 
@@ -37,9 +37,9 @@ def test_all(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_kernel_newer_than_what_a_scenario_needs() -> None:
     name = "upstream-hmm"
     for kernel in ("7.3", "debug", "7.4", "7.10.1+deb13-cloud-amd64", "8.0-rc1"):
-        assert scenario.find(name).runs_on(kernels.read_name(kernel))
+        assert scenario.find_scenario(name).runs_on(kernels.read_name(kernel))
     for kernel in ("6.1", "6.12", "7.2.12+deb13-cloud-amd64"):
-        assert not scenario.find(name).runs_on(kernels.read_name(kernel))
+        assert not scenario.find_scenario(name).runs_on(kernels.read_name(kernel))
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_what_is_listed_is_what_lab_run_takes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On every kernel of every architecture, and nothing else is."""
-    for on in arch.ALL:
+    for on in arch.ARCHES:
         for kernel in (*on.series, *debug_kernels.of(on)):
             where = ("--kernel", kernel, "--arch", on.name)
             names = list_names(capsys, *where)
             for declaration in SCENARIOS:
-                request = asked([declaration.name, *where])
+                request = parse_request([declaration.name, *where])
                 if declaration.name in names:
-                    run.check(request)
+                    run.check_request(request)
                 else:
                     with pytest.raises(UsageError):
-                        run.check(request)
+                        run.check_request(request)

@@ -16,7 +16,7 @@ from bulkmm.results.model import Check, Document
 from bulkmm.shell.errors import Exit, UsageError
 from lab import run, scenario
 from lab.commands import matrix
-from lab.commands.run import asked
+from lab.commands.run import parse_request
 from lab.machine import arch as archs
 from lab.machine import debug_kernels, kernels
 from lab.machine import root as roots
@@ -38,10 +38,12 @@ def document(*, ok: bool = True) -> Document:
 
 
 def test_every_scenario_runs_on_the_debug_kernel() -> None:
-    cells = matrix.checked()
+    cells = matrix.list_debug_cells()
     assert {cell.kernel for cell in cells} == set(debug_kernels.NAMES)
     choices = {cell: kernels.find_kernel(cell.kernel) for cell in cells}
-    assert all(scenario.find(cell.scenario).runs_on(choices[cell]) for cell in cells)
+    assert all(
+        scenario.find_scenario(cell.scenario).runs_on(choices[cell]) for cell in cells
+    )
     assert len({cell.name for cell in cells}) == len(cells)
     covered = {cell.scenario for cell in cells if cell.kernel == "debug"}
     names = {
@@ -64,18 +66,18 @@ def test_a_changed_judge_makes_another_run(
     monkeypatch.setattr(run, "PROJECT", tmp_path)
     kernel = Kernel(DebianRoot(Path("/cache/debian")), "7.3.4")
     ready = run.Prepared(kernel, Path("/cache/debian/base-1/base"), [], [], None)
-    before = run.identity(ready)
+    before = run.identify_run(ready)
     with (tmp_path / judge).open("a") as file:
         file.write("# changed\n")
-    assert run.identity(ready) != before
+    assert run.identify_run(ready) != before
 
 
 def test_every_cell_is_what_lab_run_takes() -> None:
-    cells = [*matrix.cells(), *matrix.cells(quick=True)]
+    cells = [*matrix.list_cells(), *matrix.list_cells(quick=True)]
     assert {cell.path for cell in cells} >= {"memmap", "clear", "vmap", "hotplug"}
-    for cell in [*cells, *matrix.checked()]:
-        run.check(asked(cell.words))
-    assert len({cell.name for cell in matrix.cells()}) == len(matrix.cells())
+    for cell in [*cells, *matrix.list_debug_cells()]:
+        run.check_request(parse_request(cell.words))
+    assert len({cell.name for cell in matrix.list_cells()}) == len(matrix.list_cells())
 
 
 @pytest.mark.parametrize("part", ["base", "module", "over", "disk"])
@@ -92,8 +94,8 @@ def test_a_run_is_of_all_that_it_is_made_from(part: str) -> None:
             files["disk"],
         )
 
-    assert run.identity(prepared()) == run.identity(prepared())
-    assert run.identity(prepared()) != run.identity(prepared(part))
+    assert run.identify_run(prepared()) == run.identify_run(prepared())
+    assert run.identify_run(prepared()) != run.identify_run(prepared(part))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_only_what_passed_and_is_of_the_same_is_kept(
         requests.append(request)
         return document()
 
-    monkeypatch.setattr(run, "would_be_of", lambda _request: "same")
+    monkeypatch.setattr(run, "identify_request", lambda _request: "same")
     monkeypatch.setattr(run, "run_scenario", booted)
     earlier = document(ok=ok)
     earlier.run["key"] = key
@@ -137,9 +139,9 @@ def test_newest_is_newer_and_a_series_that_is_lost_is_left_out(
         return releases[name]
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
-    monkeypatch.setattr(roots, "ensure", lambda *_: DebianRoot(tmp_path))
-    monkeypatch.setattr(kernels, "update", lambda *_: None)
-    monkeypatch.setattr(kernels, "newest", newest)
+    monkeypatch.setattr(roots, "ensure_root", lambda *_: DebianRoot(tmp_path))
+    monkeypatch.setattr(kernels, "update_index", lambda *_: None)
+    monkeypatch.setattr(kernels, "find_newest", newest)
     cells = matrix._newer([replace(CELL, kernel=name) for name in archs.X86_64.series])
     assert [cell.kernel for cell in cells] == [releases["7.3"]]
 
@@ -192,14 +194,14 @@ PUSH = (
         pytest.param(
             cell, marks=() if cell.name.startswith(PUSH) else pytest.mark.release
         )
-        for cell in matrix.cells(quick=True)
+        for cell in matrix.list_cells(quick=True)
     ],
     ids=lambda cell: cell.name,
 )
 def test_a_cell(cell: matrix.Cell, tmp_path: Path, reports: Reports) -> None:
     line = matrix._run_cell(cell, tmp_path, resume=False)
-    assert line.ok, line.said
-    assert line.said.startswith("passed ")
+    assert line.ok, line.text
+    assert line.text.startswith("passed ")
     result = json.loads((tmp_path / f"{cell.name}.json").read_text())
     whole(result, rounds=3)
     ((work, outcome),) = reports

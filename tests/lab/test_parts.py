@@ -79,17 +79,17 @@ def test_release_that_the_index_lacks() -> None:
 )
 def test_bad_kernel_log(line: str) -> None:
     log = f"[ 0.1] Linux version 6.12\n{line}\n[ 9.9] bulkmm-lab: end"
-    assert klog.search(log) == [line]
+    assert klog.find_faults(log) == [line]
 
 
 def test_good_kernel_log() -> None:
     log = "mtrr: your CPUs had inconsistent fixed MTRR settings\nx86/mm: passed"
-    assert klog.search(log) == []
+    assert klog.find_faults(log) == []
     parameters = "rcupdate.rcu_cpu_stall_timeout=60 panic_on_oops=1"
     log = f"Command line: {parameters}\nKernel command line: {parameters} BUG:"
     log += "\nRCU CPU stall warnings timeout set to 60 (rcu_cpu_stall_timeout)."
     log += "\nbulkmm: memmap: off: CONFIG_KASAN: the configuration rules it out (-95)"
-    assert klog.search(log) == []
+    assert klog.find_faults(log) == []
 
 
 def logged(arm: str, *lines: str, case: str = "null-first") -> str:
@@ -99,14 +99,17 @@ def logged(arm: str, *lines: str, case: str = "null-first") -> str:
 
 def test_expected_warnings_are_no_fault() -> None:
     log = logged("pte", OLD, "Call Trace:", "[ 1.0] BUG: sleeping function")
-    assert klog.search(log) == ["[ 1.0] BUG: sleeping function"]
-    assert klog.search(log + "Call Trace:") == [*klog.search(log), "Call Trace:"]
-    assert klog.search(logged("pte", "WARNING: Oops")) == ["WARNING: Oops"]
+    assert klog.find_faults(log) == ["[ 1.0] BUG: sleeping function"]
+    assert klog.find_faults(log + "Call Trace:") == [
+        *klog.find_faults(log),
+        "Call Trace:",
+    ]
+    assert klog.find_faults(logged("pte", "WARNING: Oops")) == ["WARNING: Oops"]
     for line, place in ((OLD, "mm/vmalloc.c:556"), (NEW, "mm/vmalloc.c:565")):
-        warnings = klog.warnings(logged("pte", line, line) + line)
+        warnings = klog.list_warnings(logged("pte", line, line) + line)
         assert warnings == [("null-first", "pte", [place, place])]
     lockdep = "WARNING: bad unlock balance detected!"
-    assert klog.warnings(logged("pte", f"[ 1.0] {lockdep}"))[0][2] == [lockdep]
+    assert klog.list_warnings(logged("pte", f"[ 1.0] {lockdep}"))[0][2] == [lockdep]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_nothing_else_warns_than_without_the_module(
     absent: LogLines, on: LogLines, *, ok: bool
 ) -> None:
     log = logged("absent", *absent) + logged("on", *on)
-    faults = scenario.find("hotplug-faults")
+    faults = scenario.find_scenario("hotplug-faults")
     assert [check.ok for check in run._warning_checks(faults, log)] == [ok]
 
 
@@ -137,7 +140,7 @@ def test_nothing_else_warns_than_without_the_module(
 def test_warnings(case: str, absent: LogLines, pte: LogLines, *, ok: bool) -> None:
     log = logged("absent", *absent, case=case) + logged("pte", *pte, case=case)
     outcome = vm.Outcome(log=log)
-    assert [check.ok for check in vmap.warnings(outcome, "absent")] == [ok]
+    assert [check.ok for check in vmap.check_warnings(outcome, "absent")] == [ok]
 
 
 def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
@@ -151,7 +154,7 @@ def test_what_was_wrong_is_tried_again_if_kvm_is_asked_for(
         return "" if len(tried) > 2 else "busy"
 
     def choose(wish: str) -> str:
-        return accel.choose(wish, kernel, tmp_path, Progress())
+        return accel.choose_accelerator(wish, kernel, tmp_path, Progress())
 
     monkeypatch.setattr(accel, "DEVICE", tmp_path)
     monkeypatch.setattr(accel, "_probe", probe)
@@ -256,9 +259,9 @@ SCRATCH = """
 import os, signal, sys
 from pathlib import Path
 from bulkmm import cli
-from lab.paths import scratch
+from lab.paths import make_scratch
 cli._heed_signals()
-with scratch("bulkmm-a-"), scratch("bulkmm-a-") as made:
+with make_scratch("bulkmm-a-"), make_scratch("bulkmm-a-") as made:
     try:
         (made / "file").touch()
         print(made, flush=True)
@@ -286,11 +289,11 @@ def test_scratch_directories_go_with_their_owner(
     ) as run:
         assert run.stdout
         run.stdout.readline()
-        with paths.scratch("bulkmm-a-"):
+        with paths.make_scratch("bulkmm-a-"):
             assert len([*tmp_path.glob("bulkmm-a-*")]) == 3
         run.send_signal(how)
     assert len([*tmp_path.iterdir()]) == (3 if how == signal.SIGKILL else 1)
-    with paths.scratch("bulkmm-a-") as directory:
+    with paths.make_scratch("bulkmm-a-") as directory:
         assert {*tmp_path.iterdir()} == {foreign, directory}
 
 

@@ -14,9 +14,9 @@ from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.commands import prepare
 from lab.machine import build, kernels
-from lab.machine.arch import ALL, NAMES
+from lab.machine.arch import ARCHES, NAMES
 
-SERIES = [(on, kernel) for on in ALL for kernel in on.series]
+SERIES = [(on, kernel) for on in ARCHES for kernel in on.series]
 
 
 class Idle(Progress):
@@ -51,10 +51,10 @@ def test_a_kernel_of_some_architectures(
         return [kernel.name]
 
     ready = SimpleNamespace(kernel=SimpleNamespace(release="7.3.4"))
-    monkeypatch.setattr(prepare, "requests", requested)
-    monkeypatch.setattr(run, "prepared", lambda *_: ready)
+    monkeypatch.setattr(prepare, "list_requests", requested)
+    monkeypatch.setattr(run, "prepare_run", lambda *_: ready)
     monkeypatch.setattr(run, "need_root", lambda: None)
-    monkeypatch.setattr(run, "locked_with", lambda *_: nullcontext())
+    monkeypatch.setattr(run, "lock_with_kernels", lambda *_: nullcontext())
     options = [word for name in words for word in ("--kernel", name)]
     assert cli.main(["lab", "prepare", *options]) == code
     assert arches == expected
@@ -66,10 +66,10 @@ def test_a_kernel_of_some_architectures(
 def test_a_run_finds_everything_made() -> None:
     """What a bare "lab prepare" makes: every series of the list, every scenario."""
     assert cli.main(["lab", "prepare"]) == Exit.OK
-    with paths.locked(Progress()) as cache:
+    with paths.lock_cache(Progress()) as cache:
         for on, kernel in SERIES:
-            for request in prepare.requests(kernels.find_kernel(kernel, on), []):
-                ready = run.prepared(cache, request, Idle())
+            for request in prepare.list_requests(kernels.find_kernel(kernel, on), []):
+                ready = run.prepare_run(cache, request, Idle())
                 machine = request.scenario.machine
                 assert bool(ready.disk) is machine.disk
                 modules = len(ready.modules) - len(build.PRODUCTS)

@@ -81,15 +81,15 @@ def test_visit(
     events = [record("before", before)] if before else []
     events += [record("after", after)] if after else []
     visit = {"event": "visit", "arm": "a"}
-    (visited,) = state.visits(Outcome([*events, visit]), "visit")
-    assert state.judge("a", [visited], lambda _visit: expect).ok is ok
+    (visited,) = state.list_visits(Outcome([*events, visit]), "visit")
+    assert state.judge_visits("a", [visited], lambda _visit: expect).ok is ok
     # one that is wrong is not made up for by others
     expected = (expect, Expect("p", least=99))
-    assert not state.judge("a", [visited], lambda _visit: expected).ok
+    assert not state.judge_visits("a", [visited], lambda _visit: expected).ok
 
 
 def test_nothing_seen_proves_nothing() -> None:
-    assert not state.judge("a", [], lambda _visit: FOUR).ok
+    assert not state.judge_visits("a", [], lambda _visit: FOUR).ok
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_hooks(
 ) -> None:
     events = [record("after", visited)] if visited else []
     events += [record("unload", unloaded)] if unloaded else []
-    assert state.attached(Outcome(events), "p", busy=busy).ok is ok
+    assert state.check_attached(Outcome(events), "p", busy=busy).ok is ok
 
 
 def test_records_belong_to_the_visit_after_them() -> None:
@@ -129,7 +129,9 @@ def test_records_belong_to_the_visit_after_them() -> None:
     one_hit = (record("before", ON), record("after", sysfs(hits=1)), first)
     two_hits = (record("before", sysfs(hits=1)), record("after", sysfs(hits=3)), second)
     unrelated = (*two_hits[:2], {"event": "other", "arm": "a"})
-    visits = state.visits(Outcome([*one_hit, *two_hits, *unrelated, first]), "visit")
+    visits = state.list_visits(
+        Outcome([*one_hit, *two_hits, *unrelated, first]), "visit"
+    )
     assert [visit.moved("p") for visit in visits] == [1, 2, 0]
     assert visits[0].facts("p") == {**first, "hits": 1}
     assert visits[0].path("p").settings == {"min_pages": 16}
@@ -137,8 +139,8 @@ def test_records_belong_to_the_visit_after_them() -> None:
 
 def test_counters_of_every_load_count() -> None:
     loads = [record("unload", sysfs(hits=n, fallback_odd=1)) for n in (2, 3)]
-    assert state.served(Outcome(loads)) == {"p": 5}
-    facts = state.unloaded(Outcome(loads))[0]
+    assert state.count_served(Outcome(loads)) == {"p": 5}
+    facts = state.list_unloaded(Outcome(loads))[0]
     assert (facts["arm"], facts["path"], facts["fallback_odd"]) == ("a", "p", 1)
 
 

@@ -25,7 +25,9 @@ def build_programs() -> Iterator[Callable[..., Path]]:
     """Return what builds programs as those of mm are built."""
     progress = Progress()
     with ExitStack() as stack:
-        lab_root = root.ensure(stack.enter_context(paths.locked(progress)), progress)
+        lab_root = root.ensure_root(
+            stack.enter_context(paths.lock_cache(progress)), progress
+        )
         source = stack.enter_context(vm.run_directory(lab_root))
 
         def build(**programs: str) -> Path:

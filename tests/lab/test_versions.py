@@ -10,7 +10,7 @@ import pytest
 from bulkmm.shell.progress import Progress
 from lab import paths
 from lab.machine import kernels, root, versions, vm
-from lab.machine.arch import ALL, X86_64
+from lab.machine.arch import ARCHES, X86_64
 
 UNAVAILABLE = "the archive no longer has it: "
 
@@ -34,13 +34,13 @@ def pinned(
 
 
 def test_every_kernel_has_a_pin_and_no_line_an_address() -> None:
-    for arch in ALL:
+    for arch in ARCHES:
         for name in arch.series:
-            release = versions.kernel(name, arch)
+            release = versions.find_release(name, arch)
             assert kernels.RELEASE.fullmatch(release)
             assert release.startswith(f"{name}.")
-            assert versions.kernel(release, arch) == ""
-    assert not {"/", "@"} & set("".join(versions.read().values()))
+            assert versions.find_release(release, arch) == ""
+    assert not {"/", "@"} & set("".join(versions.read_versions().values()))
 
 
 @pytest.mark.lab
@@ -49,20 +49,20 @@ def test_a_kernel_that_the_archive_lost(
     pinned: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     progress = Progress()
-    with paths.locked(progress) as cache:
-        lab_root = root.ensure(cache, progress)
-        usual = kernels.ensure(lab_root, "7.3", progress).release
+    with paths.lock_cache(progress) as cache:
+        lab_root = root.ensure_root(cache, progress)
+        usual = kernels.fetch_kernel(lab_root, "7.3", progress).release
         capsys.readouterr()
         pinned("linux-7.3", "7.3.0+deb13")
         for _again in range(2):
-            kernel = kernels.ensure(lab_root, "7.3", progress)
-            assert kernel.release == kernels.newest(lab_root, "7.3", X86_64)
+            kernel = kernels.fetch_kernel(lab_root, "7.3", progress)
+            assert kernel.release == kernels.find_newest(lab_root, "7.3", X86_64)
             assert kernel.image.is_file()
             stderr = capsys.readouterr().err
             wanted = "kernel 7.3.0+deb13-cloud-amd64 is pinned, but"
             assert f"{wanted} {UNAVAILABLE}{kernel.release}" in stderr
         pinned("linux-7.3", usual.partition("-")[0])
-        assert kernels.ensure(lab_root, "7.3", progress).release == usual
+        assert kernels.fetch_kernel(lab_root, "7.3", progress).release == usual
         assert UNAVAILABLE not in capsys.readouterr().err
 
 
@@ -70,20 +70,22 @@ def test_a_kernel_that_the_archive_lost(
 def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> None:
     """The others stay pinned, and apt takes what the archive has of it."""
     progress = Progress()
-    with paths.locked(progress) as cache:
-        lab_root = root.ensure(cache, progress)
+    with paths.lock_cache(progress) as cache:
+        lab_root = root.ensure_root(cache, progress)
         pinned("cpio", "0-1")  # from here on another root would be asked for
         with vm.run_directory(lab_root) as place:
             parts = place / "etc/apt/preferences.d"
             parts.mkdir(parents=True)
-            lab_root.run(["sh", "-c", versions.hook(), "sh", lab_root.inner(place)])
+            lab_root.run(
+                ["sh", "-c", versions.make_hook(), "sh", lab_root.inner(place)]
+            )
             where = f"-oDir::Etc::PreferencesParts={lab_root.inner(parts)}"
             policy = lab_root.run(["apt-cache", where, "policy"])
             has = lab_root.run(root.INSTALLED)
     installed = dict(line.split() for line in has.splitlines())
     assert f"cpio 0-1 ({installed['cpio']} instead)" in versions.list_mismatches(has)
     effective = {
-        name for name, one in versions.packages().items() if installed[name] == one
+        name for name, one in versions.read_packages().items() if installed[name] == one
     }
     assert "cpio" not in effective
     assert effective == set(re.findall(r"(\S+) -> \S+ with priority 990", policy))

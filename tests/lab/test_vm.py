@@ -110,7 +110,7 @@ def test_scenario(argv: tuple[str, ...], tmp_path: Path, reports: Reports) -> No
     document = passed(tmp_path, name, "--kernel", kernel, *words)
     ((work, outcome),) = reports
     all_is_seen(" ".join(argv), work, outcome)
-    facts, declaration = document["run"], scenario.find(name)
+    facts, declaration = document["run"], scenario.find_scenario(name)
     assert facts["kernel"].startswith(kernel)
     whole(document, rounds=1 if "--rounds 1" in " ".join(words) else 2)
     arms = {(r["scenario"], r["variant"]): r for r in document["results"]}
@@ -271,9 +271,9 @@ def _processes_below(cache: Path) -> list[str]:
 def _nobodys(directories: Iterable[Path]) -> list[Path]:
     """Return those that no run has: others may run at once, but none begins now."""
     unused = []
-    with paths.locked(Progress()):
+    with paths.lock_cache(Progress()):
         for directory in directories:
-            with suppress(FileNotFoundError), paths.claimed(directory) as free:
+            with suppress(FileNotFoundError), paths.claim_path(directory) as free:
                 unused += [directory] if free else []
     return unused
 
@@ -303,19 +303,19 @@ def test_interrupted_setup_leaves_nothing(tmp_path: Path) -> None:
 def guest() -> Iterator[Callable[..., vm.Outcome]]:
     """Return what boots a guest with a job of the test's own."""
     progress = Progress()
-    modules = scenario.find(FSDAX).machine.modules
+    modules = scenario.find_scenario(FSDAX).machine.modules
 
     def run(job: str, *silent: float, **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
-            with paths.locked(progress) as cache:
-                lab_root = root.ensure(cache, progress)
-                kernel = kernels.ensure(lab_root, "6.12", progress)
+            with paths.lock_cache(progress) as cache:
+                lab_root = root.ensure_root(cache, progress)
+                kernel = kernels.fetch_kernel(lab_root, "6.12", progress)
                 base = image.ensure_base(kernel, modules, progress)
                 place = stack.enter_context(vm.run_directory(lab_root))
-                initramfs = image.initramfs(lab_root, base, place, job, [])
-            stack.enter_context(paths.turn(progress))
+                initramfs = image.pack_initramfs(lab_root, base, place, job, [])
+            stack.enter_context(paths.wait_turn(progress))
             booted = vm.Guest(kernel.image, initramfs, 512)
-            return vm.boot(booted, lab_root, place, *silent, **more)
+            return vm.boot_guest(booted, lab_root, place, *silent, **more)
 
     yield run
     _nothing_left(paths.cache_dir())
@@ -353,7 +353,7 @@ def test_guest_that_does_not_end_as_it_should(
         starts.append(script)
         return ["sh", "-c", script, "sh", lab_root.inner(run)]
 
-    monkeypatch.setattr(vm, "command", command)
+    monkeypatch.setattr(vm, "make_command", command)
     monkeypatch.setattr(vm, "BOOTING", 1)
     with pytest.raises(BulkmmError, match=message):
         guest("", 3)

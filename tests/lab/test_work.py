@@ -10,7 +10,7 @@ from bulkmm.results.model import INSTRUCTIONS, NS
 from bulkmm.shell.errors import GuestError
 from bulkmm.shell.progress import Progress
 from lab import paths, run, scenario
-from lab.commands.run import asked
+from lab.commands.run import parse_request
 from lab.machine import image, vm
 from lab.machine.arch import ARM64, X86_64, Arch
 from lab.scenario import prezero
@@ -28,7 +28,7 @@ CLEARED = {"x86_64": 1, "arm64": 64}
 
 
 def outcome_of(*events: str, icount: bool = False) -> vm.Outcome:
-    return vm.Outcome([{"event": event} for event in events], counted=icount)
+    return vm.Outcome([{"event": event} for event in events], icount=icount)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_a_clock_that_counts_measures_instructions(
     unit: str,
     ns_per_unit: int,
 ) -> None:
-    outcome = vm.Outcome(counted=icount)
+    outcome = vm.Outcome(icount=icount)
     for arm in ("absent", "off", "on"):
         times = {"plug_ns": 2000, "unplug_ns": 4000}
         outcome.events.append(
             {"event": "hot-visit", "label": "round", "arm": arm, **times}
         )
-    hotplug = scenario.find("hotplug-kmem-4g").make(size=4096 * MIB)
+    hotplug = scenario.find_scenario("hotplug-kmem-4g").make(size=4096 * MIB)
     results, _ = hotplug.results(outcome)
     assert {one.unit for one in results} == {unit}
     assert {one.median * ns_per_unit for one in results} == {2000, 4000}
@@ -53,14 +53,14 @@ def test_a_clock_that_counts_measures_instructions(
 
 def test_what_sleeps_is_no_work() -> None:
     """The clock jumps meanwhile."""
-    outcome = vm.Outcome(counted=True)
+    outcome = vm.Outcome(icount=True)
     for arm in ("absent", "off", "on"):
         bind = {"pages": 9, "ns": 2, "bind_ns": 4, "arm": arm}
         outcome.events += [
             {"event": "bind", "label": label, **bind} for label in ("first", "round")
         ]
     outcome.events.append({"event": "limit", "ns": 2})
-    results, _ = scenario.find(FSDAX).make().results(outcome)
+    results, _ = scenario.find_scenario(FSDAX).make().results(outcome)
     assert {one.scenario for one in results} == {
         FSDAX + suffix for suffix in ("", "-bind", "-first")
     }
@@ -68,7 +68,7 @@ def test_what_sleeps_is_no_work() -> None:
 
 def test_a_report_that_is_missing_is_an_error_of_the_guest() -> None:
     with pytest.raises(GuestError, match="incomplete: KeyError"):
-        run._document(asked(["stress"]), outcome_of("start", "soak", "end"))
+        run._document(parse_request(["stress"]), outcome_of("start", "soak", "end"))
 
 
 # instructions of a page of 2 MiB: by way clear, ready, stock's; and freeing it
@@ -94,8 +94,8 @@ OF_WORK = {
     ],
 )
 def test_work_that_is_wrong_is_seen(planted: dict[str, int], fails: set[str]) -> None:
-    work = scenario.find("prezero-2m").make()
-    outcome = vm.Outcome([{"event": "start", "release": "7.3.4-amd64"}], counted=True)
+    work = scenario.find_scenario("prezero-2m").make()
+    outcome = vm.Outcome([{"event": "start", "release": "7.3.4-amd64"}], icount=True)
     for arm in prezero.ARMS:
         page = WORK.get(arm, STOCK)
         page += planted.get("work", 0) if arm in prezero.READY else 0
@@ -107,7 +107,7 @@ def test_work_that_is_wrong_is_seen(planted: dict[str, int], fails: set[str]) ->
             outcome.events.append({**visit, "wrong": 0, "known": 0, "left": 0})
     outcome.events.append({**outcome.events[-1], "way": prezero.CORRUPTED})
     assert {one.unit for one in work.results(outcome)[0]} == {INSTRUCTIONS}
-    failed = [check.name for check in work.judged(outcome) if not check.ok]
+    failed = [check.name for check in work.judge(outcome) if not check.ok]
     assert {name.partition(" (")[0] for name in failed} & OF_WORK == fails
 
 
@@ -115,15 +115,17 @@ def boot_counted(arch: Arch, *lines: str) -> vm.Outcome:
     """Return a guest that did these lines of a job, with a clock that counts."""
     progress = Progress()
     job = ["must insmod /lib/modules/bulkmm_lab.ko", *lines, "must rmmod bulkmm_lab"]
-    with paths.locked(progress) as cache:
+    with paths.lock_cache(progress) as cache:
         where = ["--kernel", arch.series[-1], "--arch", arch.name]
-        ready = run.prepared(cache, asked(["clear-cases", *where]), progress)
+        ready = run.prepare_run(cache, parse_request(["clear-cases", *where]), progress)
         root = ready.kernel.root
         with vm.run_directory(root) as place:
             text = "\n".join([*job, ""])
-            initramfs = image.initramfs(root, ready.base, place, text, ready.modules)
+            initramfs = image.pack_initramfs(
+                root, ready.base, place, text, ready.modules
+            )
             files = (ready.kernel.image, initramfs, 512)
-            return vm.boot(vm.Guest(*files, arch=arch, counted=True), root, place)
+            return vm.boot_guest(vm.Guest(*files, arch=arch, icount=True), root, place)
 
 
 @pytest.mark.vm

@@ -16,7 +16,7 @@ from programs import run_program
 from bulkmm.shell.progress import Progress
 from lab.machine import build, kernels, root
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, locked
+from lab.paths import PROJECT, lock_cache
 
 pytestmark = pytest.mark.vm
 
@@ -48,18 +48,20 @@ SIMD = re.compile(r"%[xyz]mm\d")
 def modules(request: pytest.FixtureRequest) -> tuple[Kernel, Path]:
     """Return a kernel and the directory with the modules built for it."""
     progress = Progress()
-    with locked(progress) as cache:
-        kernel = kernels.ensure(root.ensure(cache, progress), request.param, progress)
-        return kernel, build.ensure(kernel, [], progress)
+    with lock_cache(progress) as cache:
+        kernel = kernels.fetch_kernel(
+            root.ensure_root(cache, progress), request.param, progress
+        )
+        return kernel, build.ensure_products(kernel, [], progress)
 
 
 @pytest.mark.parametrize("name", series("7.3"))
 def test_it_builds_without_a_warning(name: str) -> None:
     """Nor with one of sparse."""
     progress = Progress()
-    with locked(progress) as cache:
-        kernel = kernels.ensure(root.ensure(cache, progress), name, progress)
-        build.ensure(kernel, [], progress, strict=True)
+    with lock_cache(progress) as cache:
+        kernel = kernels.fetch_kernel(root.ensure_root(cache, progress), name, progress)
+        build.ensure_products(kernel, [], progress, strict=True)
 
 
 def disassemble_file(file: Path) -> dict[str, list[str]]:

@@ -47,12 +47,12 @@ def compile_objects(
 ) -> str:
     """Return the code of objects compiled with options changed."""
     progress = Progress()
-    with paths.locked(progress) as cache:
-        where = root.ensure(cache, progress)
-        kernel = kernels.ensure(where, series, progress, machine)
+    with paths.lock_cache(progress) as cache:
+        where = root.ensure_root(cache, progress)
+        kernel = kernels.fetch_kernel(where, series, progress, machine)
         part = Path(tempfile.mkdtemp(dir=where.var))
         try:
-            for file in build.sources():
+            for file in build.list_sources():
                 to = part / file.relative_to(build.PROJECT)
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, to)

@@ -18,7 +18,7 @@ import pytest
 from bulkmm.shell.progress import Progress
 from lab.machine import accel, build, debs, image, kernels, root, vm
 from lab.machine.kernels import Kernel
-from lab.paths import locked, turn
+from lab.paths import lock_cache, wait_turn
 
 pytestmark = pytest.mark.vm
 
@@ -45,8 +45,8 @@ class Installation:
             accel=self.accel,
             words=f"{WORDS} {words}",
         )
-        with turn(Progress()):
-            outcome = vm.boot(guest, self.kernel.root, self.place)
+        with wait_turn(Progress()):
+            outcome = vm.boot_guest(guest, self.kernel.root, self.place)
         return {state["label"]: state for state in outcome.of("seen")}
 
 
@@ -55,21 +55,25 @@ def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """Install the package, once."""
     progress = Progress()
     with ExitStack() as stack:
-        with locked(progress) as cache:
-            kernel = kernels.ensure(
-                root.ensure(cache, progress), request.param, progress
+        with lock_cache(progress) as cache:
+            kernel = kernels.fetch_kernel(
+                root.ensure_root(cache, progress), request.param, progress
             )
-            module = build.ensure(kernel, [], progress) / "module" / "bulkmm.ko"
+            module = (
+                build.ensure_products(kernel, [], progress) / "module" / "bulkmm.ko"
+            )
             base = image.ensure_base(kernel, (), progress)
-            accelerator = accel.choose("auto", kernel, base, progress)
-            package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))
+            accelerator = accel.choose_accelerator("auto", kernel, base, progress)
+            package = next(
+                debs.ensure_packages(cache, progress).glob("bulkmm-dkms_*.deb")
+            )
             place = stack.enter_context(vm.run_directory(kernel.root))
             inputs = place / "in"
             inputs.mkdir()
             for file in (module, FOLDER / "boot.sh", FOLDER / "seen.sh"):
                 shutil.copy(file, inputs)
             shutil.copy(package, inputs / "bulkmm-dkms.deb")
-            roots = (debs.root(cache, progress).path, kernel.root.path)
+            roots = (debs.ensure_builder(cache, progress).path, kernel.root.path)
             overlay.run_script(roots, place, "boot.sh", kernel.release)
         yield Installation(place, kernel, accelerator)
 

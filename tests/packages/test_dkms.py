@@ -16,7 +16,7 @@ import pytest
 from bulkmm.control import requirements
 from bulkmm.shell.progress import Progress
 from lab.machine import debs, disk, kernels, root, vm
-from lab.paths import locked
+from lab.paths import lock_cache
 
 pytestmark = pytest.mark.vm
 
@@ -30,15 +30,19 @@ def place(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Return the directory with what dkms.sh has left."""
     progress = Progress()
     with ExitStack() as stack:
-        with locked(progress) as cache:
-            lab = root.ensure(cache, progress)
-            tree = disk.tree(kernels.ensure(lab, request.param, progress), progress)
-            package = next(debs.ensure(cache, progress).glob("bulkmm-dkms_*.deb"))
+        with lock_cache(progress) as cache:
+            lab = root.ensure_root(cache, progress)
+            tree = disk.ensure_tree(
+                kernels.fetch_kernel(lab, request.param, progress), progress
+            )
+            package = next(
+                debs.ensure_packages(cache, progress).glob("bulkmm-dkms_*.deb")
+            )
             place = stack.enter_context(vm.run_directory(lab))
             (place / "in").mkdir()
             shutil.copy(package, place / "in/bulkmm-dkms.deb")
             shutil.copy(FOLDER / "dkms.sh", place / "in")
-            overlay.run_script([tree.path], place, "dkms.sh", debs.version())
+            overlay.run_script([tree.path], place, "dkms.sh", debs.read_version())
         yield place
 
 

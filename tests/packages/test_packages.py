@@ -10,11 +10,11 @@ from programs import run_program
 
 from bulkmm.shell.progress import Progress
 from lab.machine import debs
-from lab.paths import locked
+from lab.paths import lock_cache
 
 pytestmark = pytest.mark.vm
 
-VERSION = debs.version()
+VERSION = debs.read_version()
 NAMES = {
     f"bulkmm-dkms_{VERSION}_all.deb",
     f"bulkmm_{VERSION}_all.deb",
@@ -27,9 +27,9 @@ NAMES = {
 def packages() -> dict[str, Path]:
     """Return the packages, which lintian has found nothing wrong with."""
     progress = Progress()
-    with locked(progress) as cache:
-        folder = debs.ensure(cache, progress)
-    return {deb.name.partition("_")[0]: deb for deb in debs.packages(folder)}
+    with lock_cache(progress) as cache:
+        folder = debs.ensure_packages(cache, progress)
+    return {deb.name.partition("_")[0]: deb for deb in debs.list_packages(folder)}
 
 
 def inspect_deb(deb: Path, *words: str) -> str:

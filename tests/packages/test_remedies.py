@@ -12,7 +12,7 @@ import pytest
 from bulkmm import libraries
 from bulkmm.shell.progress import Progress
 from lab.machine import debs, disk, kernels, root, vm
-from lab.paths import PROJECT, locked
+from lab.paths import PROJECT, lock_cache
 
 FOLDER = Path(__file__).parent
 RESULT = next((PROJECT / "results").glob("*/bench.json"))
@@ -28,10 +28,12 @@ TEXTS = [
 def test_a_system_python_is_told_packages(series: str) -> None:
     progress = Progress()
     with ExitStack() as stack:
-        with locked(progress) as cache:
-            lab = root.ensure(cache, progress)
-            tree = disk.tree(kernels.ensure(lab, series, progress), progress)
-            package = next(debs.ensure(cache, progress).glob("bulkmm_*.deb"))
+        with lock_cache(progress) as cache:
+            lab = root.ensure_root(cache, progress)
+            tree = disk.ensure_tree(
+                kernels.fetch_kernel(lab, series, progress), progress
+            )
+            package = next(debs.ensure_packages(cache, progress).glob("bulkmm_*.deb"))
             place = stack.enter_context(vm.run_directory(lab))
             (place / "in").mkdir()
             shutil.copy(package, place / "in/bulkmm.deb")

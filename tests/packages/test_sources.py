@@ -15,7 +15,7 @@ GUEST = (ROOT / "lab" / "guest" / "packages.sh").read_text()
 
 def test_one_version() -> None:
     """That of debian/changelog, and of pyproject.toml."""
-    assert debs.version() == metadata.version("bulkmm")
+    assert debs.read_version() == metadata.version("bulkmm")
 
 
 def test_the_example_sets_parameters_that_there_are() -> None:

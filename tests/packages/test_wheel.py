@@ -49,7 +49,7 @@ def command(wheel: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("--version",), 0, f"bulkmm {debs.version()}\n"),
+        (("--version",), 0, f"bulkmm {debs.read_version()}\n"),
         (("doctor", "--json", "--root", "here"), 1, '"kind": "doctor"'),
         (("status", "--root", "here"), 0, "memmap"),
         (("lab", "run", "packages"), 3, "bulkmm: "),
