@@ -12,6 +12,7 @@ from lab.machine.arch import X86_64, Arch
 from lab.paths import FRAGMENTS, UPSTREAM, content_key
 
 SERIES = X86_64.series[-1]  # of the source
+PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
 ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
 
@@ -25,13 +26,13 @@ class Kind:
     can_poison: bool = False  # fill freed memory with a pattern and check it
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
-    patched: bool = False  # with the patches in upstream/
+    patched: bool = False  # with the patches in upstream/ for SERIES
     compiler: str = X86_64.compiler
 
     @property
     def patches(self) -> list[Path]:
         """Return the patches that its source gets, without cover letters."""
-        return sorted(UPSTREAM.glob("*/000[1-9]-*.patch")) if self.patched else []
+        return sorted(UPSTREAM.glob(f"{SERIES}/*/{PATCH}")) if self.patched else []
 
     @property
     def files(self) -> list[Path]:
@@ -72,7 +73,9 @@ KINDS = (
     ),
     Kind("kasan", ("guest", "kasan"), slow=8),
     Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
-    Kind("patched", ("guest", "patched"), patched=True),
+    # the same configuration: a ratio between these two is the patches' alone
+    Kind("base", ("guest", "plain")),
+    Kind("patched", ("guest", "plain"), patched=True),
 )
 NAMES = tuple(kind.name for kind in KINDS)
 
