@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm.results import host
-from bulkmm.results.model import Check, Document
-from bulkmm.shell.errors import BulkmmError, GuestError, UsageError
+from bulkmm.results.model import Document
+from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
-from lab import state
+from lab import judge
 from lab.choices import CPUS
 from lab.machine import (
     accel,
     build,
-    debug_kernels,
     debugkernel,
     disk,
     image,
     kernels,
-    klog,
     root,
     upstream,
     vm,
@@ -42,7 +40,7 @@ from lab.paths import (
     protect_cache,
     wait_turn,
 )
-from lab.scenario.base import ABSENT, Scenario
+from lab.scenario.base import Scenario
 
 MOST_CPUS = 64
 MEMORY_LIMIT = 6_000_000_000  # memory of the host that a run may use
@@ -108,10 +106,9 @@ def need_root() -> None:
         raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
 
 
-def need_memory(request: Request) -> None:
+def need_memory(need: int) -> None:
     """Reject runs that would exhaust the host's memory."""
     have = (host.memory_kib("MemAvailable") or 0) * 1024
-    need = request.memory_limit
     if have < need:
         raise BulkmmError(
             f"no memory for the guest: {need / 1e9:.0f} GB are needed, "
@@ -193,15 +190,16 @@ def prepare_run(cache: Path, request: Request, progress: Progress) -> Prepared:
     )
 
 
-def check_cpus(request: Request) -> None:
+def check_cpus(scenario: Scenario, cpus: int) -> None:
     """Reject CPUs where memory nodes have them, and several with a counted clock."""
-    scenario, cpus = request.scenario, request.cpus
     machine = scenario.machine
-    most = 1 if machine.icount else MOST_CPUS
-    if cpus != CPUS and (machine.hot.shared_out or machine.hot.bare):
+    if cpus == CPUS:
+        return
+    if machine.hot.shared_out or machine.hot.bare:
         where = f"{scenario.name}: its memory nodes have them"
         raise UsageError(f"--cpus does not apply to {where}")
-    if cpus != CPUS and not 1 <= cpus <= most:
+    most = 1 if machine.icount else MOST_CPUS
+    if not 1 <= cpus <= most:
         raise UsageError(f"--cpus {cpus}: give 1 to {most}")
 
 
@@ -210,7 +208,7 @@ def check_request(request: Request) -> None:
     if lack := request.scenario.lacking(request.kernel):
         raise UsageError(lack)
     request.scenario.check_options(request.arch)
-    check_cpus(request)
+    check_cpus(request.scenario, request.cpus)
     build.check_defines(request.defines)
 
 
@@ -219,7 +217,7 @@ def run_scenario(request: Request) -> Document:
     check_request(request)
     need_sources()
     need_root()
-    need_memory(request)
+    need_memory(request.memory_limit)
     progress = Progress()
     with ExitStack() as stack:
         with lock_with_kernels([request.kernel], progress) as cache:
@@ -245,9 +243,11 @@ def run_scenario(request: Request) -> Document:
             start = time.monotonic()
             outcome = _boot(request, ready.kernel, guest, run, progress)
             seconds = time.monotonic() - start
-    document = _document(request, outcome)
+    document = judge.judge_outcome(
+        request.scenario, request.kernel.kind, request.memory_limit, outcome
+    )
     document.machine = _machine(outcome, accelerator, qemu)
-    document.run |= build_facts
+    document.run |= {"accel": request.accel, "defines": request.defines, **build_facts}
     document.run["seconds"] = round(seconds, 1)
     return document
 
@@ -293,8 +293,8 @@ def _boot(
     request: Request, kernel: Kernel, guest: vm.Guest, run: Path, progress: Progress
 ) -> vm.Outcome:
     scenario, reports = request.scenario, count(1)
-    title = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
     slow = request.kernel.kind.slow if request.kernel.kind else 1
+    title = f"{scenario.name} on {kernel.release} under {guest.accel.upper()}"
 
     def report_event(event: dict[str, Any]) -> None:
         if event["event"] == "unknown-backend":
@@ -307,73 +307,6 @@ def _boot(
     with progress.step(title):
         silent = (vm.SILENT + scenario.quiet) * slow
         return vm.boot_guest(guest, kernel.root, run, silent, report_event)
-
-
-def _document(request: Request, outcome: vm.Outcome) -> Document:
-    try:
-        return _judge_outcome(request, outcome)
-    # a family's judge looks for what its guest reports, which may have failed to
-    except (KeyError, IndexError, ValueError) as error:
-        raise GuestError(f"the guest's reports are incomplete: {error!r}") from error
-
-
-def _judge_outcome(request: Request, outcome: vm.Outcome) -> Document:
-    scenario = request.scenario
-    document = Document(machine={})
-    document.results, document.ratios = scenario.results(outcome)
-    document.checks = [*scenario.checks(outcome), *_guest_checks(request, outcome)]
-    document.run = {
-        "scenario": scenario.name,
-        "accel": request.accel,
-        "defines": request.defines,
-        "published": list(scenario.published),
-        "peak_rss_bytes": outcome.peak_rss,
-        "hooks": state.hooks_seen(outcome, scenario.path),
-        **scenario.facts(outcome),
-    }
-    return document
-
-
-def _guest_checks(request: Request, outcome: vm.Outcome) -> list[Check]:
-    """Return the checks common to all scenarios (vm.boot has checked the log)."""
-    start, end = outcome.of("start")[0], outcome.of("end")[-1]
-    allowed = request.scenario.taint
-    allowed |= klog.WARNED_TAINT if request.scenario.warns else 0
-    taint = klog.new_taint(int(start["taint"]), int(end["taint"]), allowed)
-    rss, most = outcome.peak_rss, request.memory_limit
-    return [
-        Check("kernel log clean", ok=True, detail="nothing found"),
-        Check("taint", not taint, f"{start['taint']} -> {end['taint']}"),
-        Check("host memory", rss < most, f"{rss / 1e9:.2f} GB at its peak"),
-        *_warning_checks(request.scenario, outcome.log),
-        *_lock_checks(request.kernel.kind, end),
-    ]
-
-
-def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
-    """Check that nothing warned, where that is expected, but what does without us."""
-    if not scenario.warns or scenario.path == "vmap":  # whose judge compares each
-        return []
-    by_absence: dict[bool, set[str]] = {True: set(), False: set()}
-    for _, arm, places in klog.list_warnings(log):
-        by_absence[arm == ABSENT].update(places)
-    more = by_absence[False] - by_absence[True]
-    return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
-
-
-def _lock_checks(kind: debug_kernels.Kind | None, end: dict[str, Any]) -> list[Check]:
-    """Check that a kernel with lockdep kept it running to the end.
-
-    Lockdep turns itself off after its first report, and when its tables are full.
-    """
-    if not kind or "CONFIG_PROVE_LOCKING" not in debug_kernels.options(kind.text):
-        return []
-    debug_locks = end.get("debug_locks")
-    return [
-        Check(
-            "locking proven to the end", debug_locks == 1, f"debug_locks: {debug_locks}"
-        )
-    ]
 
 
 def _machine(outcome: vm.Outcome, accelerator: str, qemu: str) -> dict[str, Any]:

@@ -122,14 +122,17 @@ def check_name(name: str, *on: Arch) -> None:
         raise UsageError(problems[0])
 
 
-def _remembered(root: DebianRoot, name: str, arch: Arch) -> Path:
+def _note(root: DebianRoot, name: str, arch: Arch) -> Path:
     return root.var / "kernels" / f"{name}-{arch.name}.json"
 
 
 def find_fetched(root: DebianRoot, name: str, arch: Arch = X86_64) -> Kernel | None:
     """Return the kernel if an earlier run has fetched it for the same pin."""
-    record = files.read_json(_remembered(root, name, arch))
-    pinned = versions.find_release(name, arch)
+    return _recall(root, _note(root, name, arch), versions.find_release(name, arch))
+
+
+def _recall(root: DebianRoot, note: Path, pinned: str) -> Kernel | None:
+    record = files.read_json(note)
     if "release" not in record or record.get("pinned") != pinned:
         return None
     return Kernel(root, record["release"])
@@ -140,13 +143,13 @@ def fetch_kernel(
 ) -> Kernel:
     """Return the kernel of a series or release, fetched if necessary."""
     pinned = versions.find_release(name, arch)
-    kernel = find_fetched(root, name, arch)
+    note = _note(root, name, arch)
+    kernel = _recall(root, note, pinned)
     if not kernel:
-        kernel = _fetched(root, name, arch, progress)
-        remembered = _remembered(root, name, arch)
-        remembered.parent.mkdir(exist_ok=True)
+        kernel = _fetch(root, name, arch, pinned, progress)
+        note.parent.mkdir(exist_ok=True)
         text = json.dumps({"release": kernel.release, "pinned": pinned})
-        files.write_file(remembered, text, "a note of the cache")
+        files.write_file(note, text, "a note of the cache")
     if kernel.release != (pinned or kernel.release):
         progress.note(
             f"kernel {pinned} is pinned, but the archive no longer has it: "
@@ -175,9 +178,10 @@ def _index(root: DebianRoot) -> set[str]:
     return set(root.run(["apt-cache", "pkgnames", "linux-"]).split())
 
 
-def _fetched(root: DebianRoot, name: str, arch: Arch, progress: Progress) -> Kernel:
+def _fetch(
+    root: DebianRoot, name: str, arch: Arch, pinned: str, progress: Progress
+) -> Kernel:
     """Return the kernel that is pinned, else the newest, fetched."""
-    pinned = versions.find_release(name, arch)
     try:
         return _whole(root, pinned or find_newest(root, name, arch), progress)
     except (ChildError, UsageError):

@@ -3,14 +3,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from judgelib import Reports
 
 from bulkmm import cli
 from bulkmm.results.model import Document
-from lab import run as lab_run
-from lab.machine.vm import Outcome
+from lab import judge
+from lab.scenario import Scenario
 
 Refusal = tuple[int, str]
 
@@ -33,13 +34,13 @@ def run_refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refusal]:
 def reports(monkeypatch: pytest.MonkeyPatch) -> Reports:
     """Return what is judged in this process: of which scenario, a guest's reports."""
     outcomes: Reports = []
-    judge = lab_run._judge_outcome
+    judge_outcome = judge.judge_outcome
 
-    def record_and_judge(request: lab_run.Request, outcome: Outcome) -> Document:
-        outcomes.append((request.scenario, outcome))
-        return judge(request, outcome)
+    def record_and_judge(scenario: Scenario, *rest: Any) -> Document:
+        outcomes.append((scenario, rest[-1]))
+        return judge_outcome(scenario, *rest)
 
-    monkeypatch.setattr(lab_run, "_judge_outcome", record_and_judge)
+    monkeypatch.setattr(judge, "judge_outcome", record_and_judge)
     return outcomes
 
 

@@ -74,7 +74,7 @@ def test_kernels_are_looked_at_beside_another_command(
 
 
 def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
-    place = kernels._remembered(DebianRoot(tmp_path), "7.3", X86_64)
+    place = kernels._note(DebianRoot(tmp_path), "7.3", X86_64)
     place.parent.mkdir(parents=True)
     for text in ("", '{"release": "7.3', "[]", "{}"):
         place.write_text(text)

@@ -12,7 +12,7 @@ from programs import run_program
 from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab import paths, run
+from lab import judge, paths, run
 from lab.machine import debug_kernels, debugkernel, kernels, root, upstream
 from lab.machine.arch import X86_64
 from lab.machine.debug_kernels import Kind
@@ -49,9 +49,9 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
     [({"debug_locks": 1}, True), ({"debug_locks": 0}, False), ({}, False)],
 )
 def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
-    assert [check.ok for check in run._lock_checks(DEBUG, end)] == [ok]
-    assert run._lock_checks(debug_kernels.find("kasan"), end) == []
-    assert run._lock_checks(None, end) == []
+    assert [check.ok for check in judge._lock_checks(DEBUG, end)] == [ok]
+    assert judge._lock_checks(debug_kernels.find("kasan"), end) == []
+    assert judge._lock_checks(None, end) == []
 
 
 def test_an_option_that_does_not_take_is_no_kernel(

@@ -14,7 +14,7 @@ import pytest
 from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
-from lab import paths, run, scenario
+from lab import judge, paths, scenario
 from lab.machine import accel, kernels, klog, root, vm
 from lab.machine.arch import ARM64, X86_64, Arch
 from lab.machine.root import DebianRoot
@@ -121,7 +121,7 @@ def test_nothing_else_warns_than_without_the_module(
 ) -> None:
     log = logged("absent", *absent) + logged("on", *on)
     faults = scenario.find_scenario("hotplug-faults")
-    assert [check.ok for check in run._warning_checks(faults, log)] == [ok]
+    assert [check.ok for check in judge._warning_checks(faults, log)] == [ok]
 
 
 @pytest.mark.parametrize(

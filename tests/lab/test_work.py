@@ -9,7 +9,7 @@ from lablib import passed
 from bulkmm.results.model import INSTRUCTIONS, NS
 from bulkmm.shell.errors import GuestError
 from bulkmm.shell.progress import Progress
-from lab import paths, run, scenario
+from lab import judge, paths, run, scenario
 from lab.commands.run import parse_request
 from lab.machine import image, vm
 from lab.machine.arch import ARM64, X86_64, Arch
@@ -67,8 +67,9 @@ def test_what_sleeps_is_no_work() -> None:
 
 
 def test_a_report_that_is_missing_is_an_error_of_the_guest() -> None:
+    stress = scenario.find_scenario("stress").make()
     with pytest.raises(GuestError, match="incomplete: KeyError"):
-        run._document(parse_request(["stress"]), outcome_of("start", "soak", "end"))
+        judge.judge_outcome(stress, None, 1, outcome_of("start", "soak", "end"))
 
 
 # instructions of a page of 2 MiB: by way clear, ready, stock's; and freeing it
