@@ -3,8 +3,8 @@
  * What the guest's busybox cannot do: time a write to a sysfs file in
  * nanoseconds, prove that a mapped DAX file or device holds what was stored to
  * it, load a module once (busybox retries when a module refuses), fill memory
- * that a kernel will write next, list the free pages of a pool, and jump into
- * another kernel. Each command prints its result
+ * that a kernel will write next, fragment memory, list the free pages of a pool,
+ * and jump into another kernel. Each command prints its result
  * and exits 0, or prints what went wrong on stderr and exits 1.
  */
 #include <linux/kernel-page-flags.h>
@@ -15,6 +15,10 @@
 #include "measure.h"
 
 #define PIECE (2UL << 20) /* one huge page: at most one PMD is touched */
+
+#ifndef MADV_DONTNEED_LOCKED /* of <sys/mman.h>, Linux 5.18 */
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 /*
  * FILE TEXT [NODE]: write to a file, and wait until NODE exists. The driver
@@ -92,6 +96,48 @@ static void poison(char **word)
 	printf("%lu\n", bytes);
 }
 
+static uint64_t free_bytes(void)
+{
+	char line[128];
+	uint64_t kib = 0;
+	FILE *file = fopen("/proc/meminfo", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemFree: %lu", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib << 10;
+}
+
+/*
+ * MIB PAGES: leave so much free memory whole. Of the rest, keep one page in so
+ * many, locked, and free the others: no huge page is left, and none can be
+ * made, where locked pages are not moved (compact_unevictable_allowed). Prints
+ * what is fragmented, and holds it for ever.
+ */
+static void fragment(char **word)
+{
+	uint64_t whole = number(word[0]) << 20, held = number(word[1]) * SMALL;
+	char *at = NULL, *last = NULL;
+	uint64_t len = 0;
+
+	for (; free_bytes() > whole + PIECE; len += PIECE, last = at) {
+		at = advised(PIECE, SMALL, MADV_NOHUGEPAGE);
+		if (mlock(at, PIECE))
+			err(1, "mlock");
+		*(char **)at = last;
+	}
+	for (; at; at = *(char **)at)
+		for (uint64_t i = 0; i < PIECE; i += held)
+			if (madvise(at + i + SMALL, held - SMALL,
+				    MADV_DONTNEED_LOCKED))
+				err(1, "MADV_DONTNEED_LOCKED");
+	printf("%lu\n", len);
+	fflush(stdout);
+	pause();
+}
+
 /* START BYTES PATTERN: a device without a driver, at this physical address */
 static void poison_device(char **word)
 {
@@ -153,6 +199,7 @@ int main(int argc, char **argv)
 		{ "load MODULE OPTIONS", 2, 2, load },
 		{ "poison MIB PATTERN", 2, 2, poison },
 		{ "poison START BYTES PATTERN", 3, 3, poison_device },
+		{ "fragment MIB PAGES", 2, 2, fragment },
 		{ "free-pages KIB", 1, 1, free_pages },
 		{ "kexec KERNEL INITRAMFS WORDS", 3, 3, jump },
 		{ "mapping write|read FILE BYTES SEED", 4, 4, mapping },

@@ -12,6 +12,7 @@
  *	halves                  its first half to node 0, the other to node 1
  *	interleave              its pages to both in turn
  *	read                    read every page first
+ *	compact                 insist on huge pages (BMM_COMPACT)
  *	poison                  break the page in the middle
  */
 #include <dirent.h>
@@ -138,10 +139,41 @@ static void prepare(const struct memory *m, const char *word,
 		bound(m->at + m->len / 2, m->len / 2, MPOL_BIND, 2);
 	} else if (!strcmp(word, "read"))
 		read_all(m);
+	else if (!strcmp(word, "compact"))
+		options->flags |= BMM_COMPACT;
 	else if (!strcmp(word, "poison"))
 		poison(m);
 	else
 		errx(1, "no option %s", word);
+}
+
+/* Of huge pages, on all of the machine: /proc/vmstat. */
+static unsigned long failed_compactions(void)
+{
+	FILE *file = fopen("/proc/vmstat", "r");
+	unsigned long count = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "compact_fail %lu", &count) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/* Whether no mapping is advised to have small pages, other than by the kind. */
+static int advice_restored(const char *kind)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	char line[256];
+	int small = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		small |= !strncmp(line, "VmFlags", 7) && strstr(line, " nh");
+	if (file)
+		fclose(file);
+	return !small || !strcmp(kind, "4k");
 }
 
 static void say_sets(char *text)
@@ -158,7 +190,7 @@ int main(int argc, char **argv)
 				     .progress = look_at_threads };
 	struct bmm_report said = { .size = sizeof(said) };
 	char nodes[PARTS + 1], cpus[256] = "";
-	uint64_t before = 0, after = 0, taken;
+	uint64_t before = 0, after = 0, taken, compacted;
 	struct memory m;
 
 	if (argc < 3)
@@ -168,17 +200,21 @@ int main(int argc, char **argv)
 	for (char **option = argv + 3; *option; option++)
 		prepare(&m, *option, &asked);
 	syscall(SYS_sched_getaffinity, 0, sizeof(before), &before);
+	compacted = failed_compactions();
 	if (bmm_populate(m.at, m.len, &asked, &said) != said.error)
 		errx(1, "a report of another error");
+	compacted = failed_compactions() - compacted;
 	syscall(SYS_sched_getaffinity, 0, sizeof(after), &after);
 	m.len = (size_t)((char *)said.reached - m.at);
 	taken = faults_of_writes(m.at, m.len);
 	memory_nodes(&m, nodes, PARTS);
 	say_sets(cpus);
 	printf("error=%d cause=%d done=%zu reached=%zu failed_len=%zu "
-	       "threads=%u faults=%lu wrong=%lu nodes=%s. cpus=%s same=%d\n",
+	       "threads=%u faults=%lu wrong=%lu nodes=%s. cpus=%s same=%d "
+	       "ns=%lu huge=%zu small=%zu compacted=%lu restored=%d\n",
 	       -said.error, said.cause, said.done, m.len, said.failed_len,
 	       said.threads, taken, memory_wrong(&m), nodes, cpus,
-	       before == after);
+	       before == after, said.ns, said.huge, said.small, compacted,
+	       advice_restored(argv[1]));
 	return 0;
 }

@@ -93,3 +93,19 @@ pool_killed() {
 pool_held() {
 	report pool-held bytes=$(($(stat -c %b "$1") * 512))
 }
+
+# fragment free memory but for some of it: MIB, and of so many PAGES one stays
+fragment() {
+	must_write /proc/sys/vm/compact_unevictable_allowed 0
+	bmmguest fragment "$1" "$2" >/tmp/fragmented &
+	await test -s /tmp/fragmented || fail "memory was not fragmented"
+	report fragment bytes="$(cat /tmp/fragmented)"
+}
+
+# populate where memory is fragmented: WAY KIND MIB OPTION... (of bmmpool)
+fragmented() {
+	way=$1
+	shift
+	must bmmpool "$@"
+	report_said fragmented way="$way"
+}

@@ -6,6 +6,7 @@ from lab.scenario import (
     calls,
     clear,
     copy,
+    fragmentation,
     hotplug,
     memmap,
     packages,
@@ -18,7 +19,19 @@ from lab.scenario.base import Scenario
 
 __all__ = ["SCENARIOS", "Scenario", "find"]
 
-PARTS = (memmap, clear, calls, populate, copy, prezero, vmap, hotplug, suites, packages)
+PARTS = (
+    memmap,
+    clear,
+    calls,
+    populate,
+    fragmentation,
+    copy,
+    prezero,
+    vmap,
+    hotplug,
+    suites,
+    packages,
+)
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)
 
 

@@ -32,6 +32,8 @@ HOT, STREAMED = "hotplug-kmem-4g --arch", "hotplug-kmem-4g --arch x86_64 --kerne
 VMAP, VMALLOC = "vmap-check --arch", "upstream-vmalloc 7.3"
 CHURN, READY = "prezero-stress 7.3", "prezero-2m"
 CLEARED = [f"counters (2m {mode})" for mode in ("auto", "cached", "streaming")]
+GIVEN_UP = "huge pages are given up"
+FRAGMENTED = f"{GIVEN_UP}|memory is fragmented"
 FAILED = "Summary: fix_size_alloc_test passed: 0 failed: 1 repeat: 1"
 
 # how the words of a run begin, which events are gone, or the first of which has what
@@ -79,6 +81,11 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     ("populate-guest", on(name="bound to node 1"), DROP, "library: bound"),
     ("populate-guest", on(name="cpus"), on(threads=1), "library: cgroup 2, two CPUs"),
     ("populate-guest", on("pool-held"), on(bytes=0), "library: what was populated"),
+    ("populate-fragmented", on(way="insist"), on(compacted=0), FRAGMENTED),
+    ("populate-fragmented", on(way="give-up"), on(compacted=999), GIVEN_UP),
+    ("populate-fragmented", on(way="give-up"), on(small=0), GIVEN_UP),
+    ("populate-fragmented", on(way="give-up"), on(restored=0), GIVEN_UP),
+    ("populate-fragmented", on(way="small"), on(small=9), "small pages need no"),
     # what clearing knows of a page's use, and how long it takes at a time
     ("clear-populate", on(way="vfio"), on(cached=1), "vfio bypasses the cache"),
     ("clear-populate", on(way="kvm-run"), on(streaming=1), "kvm-run is a touch"),

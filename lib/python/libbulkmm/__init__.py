@@ -276,8 +276,8 @@ def populate_ranges(
     ready(address, nbytes) are called on this thread, ready with each piece of at most
     piece bytes (0: 256 MiB) that is resident, in ascending order if in_order; what
     they raise stops the rest and is raised. compact: go on compacting memory for huge
-    pages, even if it is in vain, for as long as it takes. Whole pages are populated; contents do
-    not change.
+    pages, even if it is in vain, for as long as it takes. Whole pages are populated;
+    contents do not change.
 
     Error: the library's sentence, with the report of what was done.
     """
@@ -352,9 +352,11 @@ def collapse(buffer: Memory, *, progress: Progress | None = None) -> Report:
     library = _library.load_library()
     with locate_buffer(buffer, writable=False) as (address, nbytes):
         start = (address + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
-        nbytes = max(address + nbytes - start, 0)
         error = library.bmm_collapse(
-            start, nbytes, ctypes.byref(call.options), ctypes.byref(call.report)
+            start,
+            max(address + nbytes - start, 0),
+            ctypes.byref(call.options),
+            ctypes.byref(call.report),
         )
     return call.finish(error)
 
