@@ -4,9 +4,7 @@
 import argparse
 from contextlib import nullcontext
 
-from bench import amount, measure, subjects
-from bench import goals as reached
-from bench import populate as residency
+from bench import amount, goals, measure, populate, subjects
 from bench.subjects import Request
 from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
@@ -20,16 +18,15 @@ def run_bench(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     finish.need_place(args)
     plan = make_requests(args)
-    with Progress().follow_events(
-        "bench: making the memory present", "bench"
-    ) as observer:
+    first = "bench: making the memory present"
+    with Progress().follow_events(first, "bench") as observer:
         document = measure.run_bench(plan, observer)
 
     def show() -> None:
         result_tables.print_documents(
             [document], show=result_tables.Show(all_rows=args.all_rows)
         )
-        for line in reached.list_missed(document, selections=True):
+        for line in goals.list_missed(document, selections=True):
             print(line)
 
     return finish.finish_run(args, document, show)
@@ -52,16 +49,16 @@ def run_populate(args: argparse.Namespace) -> int:
     finish.need_place(args)
     size_text = args.size or ("256M" if args.quick else "1G")
     usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
-    job = residency.Job(
+    job = populate.Job(
         size=size.parse_bytes(size_text, "1T"),
-        kinds=args.kind or residency.KINDS,
+        kinds=args.kind or populate.KINDS,
         processes=usual if args.processes is None else args.processes,
         quick=args.quick,
     )
-    residency.check(job)
-    pool = residency.reserved(job.size) if args.reserve else nullcontext()
+    populate.check(job)
+    pool = populate.reserved(job.size) if args.reserve else nullcontext()
     with Progress().follow_events("bench: populate", "bench") as observer, pool:
-        document = residency.run(job, observer)
+        document = populate.run(job, observer)
 
     def show() -> None:
         result_tables.print_documents([document], show=result_tables.Show(full=True))
@@ -77,8 +74,6 @@ def print_goals(args: argparse.Namespace) -> int:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
-        reached.make_table(document).print()
-        print_lines(
-            reached.list_missed(document) + reached.list_disagreements(document)
-        )
+        goals.make_table(document).print()
+        print_lines(goals.list_missed(document) + goals.list_disagreements(document))
     return Exit.OK

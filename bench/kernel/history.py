@@ -16,7 +16,6 @@ from typing import NamedTuple
 from bench import amount, judge
 from bench import measure as bench
 from bench.kernel import find, measure, process, vmlinux
-from bench.kernel.run import need_packages
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import requirements
@@ -59,7 +58,6 @@ COLUMNS = (
 
 def measure_history(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
-    need_packages()
     finish.need_place(args)
     rounds, processes = amount.read_repeats(args)
     progress = Progress()

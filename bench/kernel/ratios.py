@@ -22,8 +22,6 @@ def measure_ratios(release: str) -> Figures:
     often = 1, FULL_PROCESSES  # fewer processes prove no ratio
     progress = Progress()
     try:
-        native.need_packages()
-
         with find.find_files(release, None, progress) as (image, module):
             job = measure.Job(image, module, "host", *often, quick=True, only=names)
             document = measure.measure_kernel(job, native.SUBJECTS, progress)

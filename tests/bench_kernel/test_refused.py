@@ -205,3 +205,18 @@ def test_what_the_module_does_not_attach_to(
 def test_a_size_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "kernel", "memmap", "--size", "1"]) == Exit.USAGE
     assert capsys.readouterr().err.count("bulkmm: ") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["bench", "kernel", "vmap"], ["bench", "history"], ["lab", "kernels"]]
+)
+def test_without_the_libraries_that_read_kernels(words: list[str]) -> None:
+    code = (
+        "import importlib.util as util, sys; find = util.find_spec; "
+        "util.find_spec = lambda name: name != 'lz4' and find(name); "
+        "from bulkmm import cli; sys.exit(cli.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, *words]
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert result.returncode == Exit.ENVIRONMENT
+    assert "needs more packages: make build" in result.stderr
