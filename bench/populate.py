@@ -86,18 +86,18 @@ class Job:
     quick: bool = False
 
 
-def threads(*, quick: bool) -> list[int]:
+def list_threads(*, quick: bool) -> list[int]:
     """Return the numbers of threads: 1, 2, 4 … and all CPUs; quick: the ends."""
     most = min(len(os.sched_getaffinity(0)), THREADS_MAX)
     steps = [1 << i for i in range(most.bit_length()) if 1 << i < most]
     return [*(steps[:1] if quick else steps), most]
 
 
-def run(job: Job, observer: Observer | None = None) -> Document:
+def measure_populate(job: Job, observer: Observer | None = None) -> Document:
     """Measure every checked kind; ``observer`` is called for each event."""
     kinds, skipped = [], {}
     for kind in job.kinds:
-        if kind == "hugetlb" and (pages := missing(job.size)):
+        if kind == "hugetlb" and (pages := count_missing(job.size)):
             skipped[kind] = (
                 f"hugetlb: {pages} more free pages of {name_size(HUGE)} needed: "
                 "--reserve, or bulkmm pool grow"
@@ -112,25 +112,25 @@ def run(job: Job, observer: Observer | None = None) -> Document:
     document = measure.measure_requests(
         [(request, partial(_process, job, kinds))], observer
     )
-    document.run |= {"skipped": skipped, "threads": threads(quick=job.quick)}
+    document.run |= {"skipped": skipped, "threads": list_threads(quick=job.quick)}
     return document
 
 
-def check(job: Job) -> None:
+def check_job(job: Job) -> None:
     """Reject what cannot be measured."""
     least = HUGE if {"thp", "hugetlb"} & set(job.kinds) else PAGE
     if job.size % least or job.size < least:
         raise UsageError(f"{job.size} bytes: give whole pages of {name_size(least)}")
 
 
-def missing(size: int) -> int:
+def count_missing(size: int) -> int:
     """Return how many huge pages the pool has too few to spare for a size."""
     return max(0, size // HUGE - POOL.count_spare())
 
 
-def reserved(size: int) -> AbstractContextManager[None]:
+def reserve_pages(size: int) -> AbstractContextManager[None]:
     """Grow the pool of huge pages to a size while the block runs."""
-    if not (pages := missing(size)):
+    if not (pages := count_missing(size)):
         return nullcontext()
     if os.geteuid():
         raise BulkmmError("--reserve needs root")
@@ -145,10 +145,10 @@ def _process(
     yield {"event": "start", "bytes": job.size}
     for kind in kinds:
         scenario = f"populate-{name_size(job.size).lower()}-{kind}"
-        ways = arms(kind, job)
+        ways = list_ways(kind, job)
         chance.shuffle(ways)
         if not number:  # the host's first use of the memory
-            list(_own(scenario, kind=kind, size=job.size, way="bulkmm-1"))
+            list(_time_way(scenario, kind=kind, size=job.size, way="bulkmm-1"))
         for name, way in ways:
             yield from ({**event, "variant": name} for event in way(scenario))
 
@@ -156,9 +156,9 @@ def _process(
 Way = tuple[str, "Callable[[str], Iterator[Event]]"]
 
 
-def arms(kind: str, job: Job) -> list[Way]:
+def list_ways(kind: str, job: Job) -> list[Way]:
     """Return the available ways by name."""
-    counts = threads(quick=job.quick)
+    counts = list_threads(quick=job.quick)
     few = job.size < FEW
     names = [BASE, "resident-1"]
     if few:
@@ -169,7 +169,7 @@ def arms(kind: str, job: Job) -> list[Way]:
         names += [f"bulkmm-{n}" for n in counts]
         names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
     ways: list[Way] = [
-        (name, partial(_own, kind=kind, size=job.size, way=way))
+        (name, partial(_time_way, kind=kind, size=job.size, way=way))
         for name, way in [(f"{BASE}-{AGAIN}", BASE), *((name, name) for name in names)]
     ]
     if not few and (start := _qemu()):
@@ -180,7 +180,7 @@ def arms(kind: str, job: Job) -> list[Way]:
     return ways
 
 
-def _own(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
+def _time_way(scenario: str, *, kind: str, size: int, way: str) -> Iterator[Event]:
     command = [program.find_program().with_name(PROGRAM), scenario, kind, size, way]
     late = f"{scenario}, {way}: ran out of time ({LATEST} s)"
     completed = program.run_program(command, LATEST, "the bench program", late)

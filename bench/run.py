@@ -55,10 +55,10 @@ def run_populate(args: argparse.Namespace) -> int:
         processes=usual if args.processes is None else args.processes,
         quick=args.quick,
     )
-    populate.check(job)
-    pool = populate.reserved(job.size) if args.reserve else nullcontext()
+    populate.check_job(job)
+    pool = populate.reserve_pages(job.size) if args.reserve else nullcontext()
     with Progress().follow_events("bench: populate", "bench") as observer, pool:
-        document = populate.run(job, observer)
+        document = populate.measure_populate(job, observer)
 
     def show() -> None:
         result_tables.print_documents([document], show=result_tables.Show(full=True))

@@ -78,7 +78,7 @@ def _lock_checks(kind: debug_kernels.Kind | None, end: dict[str, Any]) -> list[C
 
     Lockdep turns itself off after its first report, and when its tables are full.
     """
-    if not kind or "CONFIG_PROVE_LOCKING" not in debug_kernels.options(kind.text):
+    if not kind or "CONFIG_PROVE_LOCKING" not in debug_kernels.parse_options(kind.text):
         return []
     debug_locks = end.get("debug_locks")
     return [

@@ -121,7 +121,7 @@ def ensure_kernel(
 ) -> Kernel:
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
     if choice.kind:
-        return debugkernel.ensure(debian_root, choice.kind, progress)
+        return debugkernel.build_kernel(debian_root, choice.kind, progress)
     return kernels.fetch_kernel(debian_root, choice.name, progress, choice.arch)
 
 
@@ -137,11 +137,11 @@ def lock_with_kernels(
         with ExitStack() as stack:
             with lock_cache(progress) as cache:
                 debian_root = root.ensure_root(cache, progress)
-                if debugkernel.cached(debian_root, kind):
+                if debugkernel.find_built(debian_root, kind):
                     continue
-                debugkernel.prepare(debian_root, kind, progress)
+                debugkernel.prepare_build(debian_root, kind, progress)
                 stack.enter_context(protect_cache(cache))
-            debugkernel.ensure(debian_root, kind, progress)
+            debugkernel.build_kernel(debian_root, kind, progress)
     with lock_cache(progress) as cache:
         yield cache
 
@@ -149,7 +149,7 @@ def lock_with_kernels(
 def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel | None:
     """Return a kernel if there is nothing to fetch or build."""
     if choice.kind:
-        return debugkernel.cached(debian_root, choice.kind)
+        return debugkernel.find_built(debian_root, choice.kind)
     return kernels.find_fetched(debian_root, choice.name, choice.arch)
 
 
@@ -180,7 +180,7 @@ def prepare_run(cache: Path, request: Request, progress: Progress) -> Prepared:
     place = build.ensure_products(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
     if machine.upstream:
-        modules.append(upstream.ensure(kernel, machine.upstream, progress))
+        modules.append(upstream.ensure_module(kernel, machine.upstream, progress))
     return Prepared(
         kernel,
         image.ensure_base(kernel, machine.modules, progress),

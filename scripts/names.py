@@ -5,9 +5,6 @@ A variable, argument, property or function is not named by a pronoun, an article
 participle alone, but for a comprehension's own; a public function of a module has a
 verb and a noun. A commit's title is "area: Verb in the imperative". C is read as words:
 no identifier of module/, core/ and bench/ is one of these, but for those in C_NAMES.
-
-Files that are still to be renamed are listed in scripts/names-left.txt, a line each: a
-file that is not there any more, or has no such name left, must leave the list.
 """
 
 import ast
@@ -18,7 +15,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "scripts/names-left.txt"
 TITLES_SINCE = "2026-11-27T01:00:00Z"  # older titles stay as they are
 WORDS = """
 a an the all any both each either every here it its mine neither none one other others
@@ -49,12 +45,6 @@ JSON_FILES = ("bulkmm/control/", "bulkmm/worth/")
 NOT_NAMED_HERE = re.compile(
     r'/\*.*?\*/|"(?:\\.|[^"\\])*"|#\s*(?:error|include)[^\n]*', re.DOTALL
 )
-
-
-def read_left() -> set[str]:
-    """Return the files that are still to be renamed."""
-    lines = LIST.read_text().splitlines() if LIST.exists() else []
-    return {line for line in lines if line and not line.startswith("#")}
 
 
 def list_files(*patterns: str) -> list[str]:
@@ -118,17 +108,12 @@ def check_c() -> Iterator[str]:
 
 
 def check_files() -> Iterator[str]:
-    """Yield the faults of all files, and of the list of those to be renamed."""
-    pending, files = read_left(), list_files("*.py")
-    for name in files:
+    """Yield the faults of all files of Python."""
+    for name in list_files("*.py"):
         tree = ast.parse((ROOT / name).read_text())
         members = JSON_MEMBERS if name.startswith(JSON_FILES) else ()
-        faults = list(check_names(tree, members, test=name.startswith(EXEMPT)))
-        if name not in pending:
-            yield from (f"{name}:{fault}" for fault in faults)
-        elif not faults:
-            yield f"{LIST.name}: {name} has no such name left: take it off the list"
-    yield from (f"{LIST.name}: there is no {name}" for name in pending - {*files})
+        faults = check_names(tree, members, test=name.startswith(EXEMPT))
+        yield from (f"{name}:{fault}" for fault in faults)
 
 
 def is_imperative(title: str) -> bool:

@@ -49,7 +49,7 @@ def _fits(scenario: Scenario, args: argparse.Namespace) -> bool:
 def _series(scenario: Scenario, name: str, kernel: str | None = None) -> list[str]:
     """Return which of an architecture's kernels, or of the one, a scenario runs on."""
     on = arch.find_arch(name)
-    candidates = [kernel] if kernel else [*on.series, *debug_kernels.of(on)]
+    candidates = [kernel] if kernel else [*on.series, *debug_kernels.list_names(on)]
     candidates = [each for each in candidates if not kernels.find_problem(each, on)]
     return [
         each for each in candidates if scenario.runs_on(kernels.read_name(each, on))

@@ -80,7 +80,7 @@ KINDS = (
 NAMES = tuple(kind.name for kind in KINDS)
 
 
-def find(name: str) -> Kind | None:
+def find_kind(name: str) -> Kind | None:
     """Return the kind with this name; None: a stock kernel's name."""
     return next((kind for kind in KINDS if kind.name == name), None)
 
@@ -90,22 +90,22 @@ def of_release(release: str) -> Kind | None:
     return next((kind for kind in KINDS if f"-{kind.name}." in release), None)
 
 
-def of(arch: Arch) -> tuple[str, ...]:
+def list_names(arch: Arch) -> tuple[str, ...]:
     """Return the names of an architecture's kinds."""
     return NAMES if arch is X86_64 else ()
 
 
-def options(text: str) -> dict[str, str]:
+def parse_options(text: str) -> dict[str, str]:
     """Return the options that a fragment or a configuration sets."""
     matches = map(SETS.fullmatch, text.splitlines())
     return {option[1]: option[2] for option in matches if option}
 
 
-def lacking(fragments: str, config: str) -> list[str]:
+def list_lacking(fragments: str, config: str) -> list[str]:
     """Return messages for options of fragments that a configuration lacks."""
-    has = options(config)
+    has = parse_options(config)
     return [
         f"{name} is {has.get(name, 'n')}, not {value}"
-        for name, value in options(fragments).items()
+        for name, value in parse_options(fragments).items()
         if has.get(name, "n") != value
     ]

@@ -15,7 +15,7 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import kernels, upstream
 from lab.machine.arch import X86_64
-from lab.machine.debug_kernels import SERIES, Kind, lacking
+from lab.machine.debug_kernels import SERIES, Kind, list_lacking
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 from lab.paths import lock_directory, made_whole, need_space
@@ -32,7 +32,7 @@ APPLY = 'cd "$1" && busybox patch -p1 -i "$2"'
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 
-def cached(root: DebianRoot, kind: Kind) -> Kernel | None:
+def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
     stock = kernels.find_fetched(root, SERIES)
     kernel = _of(root, kind, stock) if stock else None
@@ -43,13 +43,13 @@ def _of(root: DebianRoot, kind: Kind, stock: Kernel) -> Kernel:
     return Kernel(root, kind.release(stock.release.partition("-")[0]))
 
 
-def ensure(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
+def build_kernel(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     """Return the kernel of a kind, built unless the root has this configuration.
 
     That is under a lock of its own: once all is prepared, this needs the cache used,
     but not locked.
     """
-    stock = prepare(root, kind, progress)
+    stock = prepare_build(root, kind, progress)
     kernel = _of(root, kind, stock)
     stamp = kernel.modules / INSTALLED
     if stamp.is_file():  # the caller may have locked the cache: do not wait for others
@@ -61,7 +61,7 @@ def ensure(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     return kernel
 
 
-def prepare(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
+def prepare_build(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     """Return the stock kernel whose source is built, and install the compiler."""
     name = kind.compiler
     if not (root.path / "usr/bin" / name).exists():
@@ -95,7 +95,7 @@ def _image(kernel: Kernel) -> Path:
     return kernel.root.path / f"boot/vmlinuz-{kernel.release}"
 
 
-def apply(root: DebianRoot, patch: Path, source: Path, version: str) -> None:
+def apply_patch(root: DebianRoot, patch: Path, source: Path, version: str) -> None:
     """Apply a patch to a source below the root, or say which version it is not for."""
     copy = Path(shutil.copy(patch, source))
     names = root.inner(source), copy.name
@@ -146,9 +146,9 @@ class Build:
         ):
             # documentation is a third of all files; Kconfig needs one of them
             options = ("--strip-components=1", f"--exclude={package}/Documentation/*/*")
-            upstream.extract(self.stock, part, options)
+            upstream.extract_source(self.stock, part, options)
             for patch in self.kind.patches:
-                apply(self.root, patch, part, f"{package} {version}")
+                apply_patch(self.root, patch, part, f"{package} {version}")
 
     def _configure(self) -> None:
         """Write the configuration and check that it has the requested options."""
@@ -159,7 +159,7 @@ class Build:
         fragment.write_text(text, encoding="ascii")
         if not config.is_file():
             self._make(f"KCONFIG_ALLCONFIG={self.root.inner(fragment)}", "allnoconfig")
-        if problems := lacking(text, config.read_text(encoding="ascii")):
+        if problems := list_lacking(text, config.read_text(encoding="ascii")):
             config.unlink()
             raise BulkmmError(
                 f"kernel {self.kernel.release} cannot be what lab/kernels asks for: "

@@ -88,10 +88,10 @@ class Kernel:
 
 def find_problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
-    kind_names = debug_kernels.of(arch)
+    kind_names = debug_kernels.list_names(arch)
     if name in (*arch.series, *kind_names):
         return ""
-    if debug_kernels.find(name):
+    if debug_kernels.find_kind(name):
         return f"kernel {name} is built for {X86_64.name} only"
     if RELEASE.fullmatch(name):
         is_foreign = archs.of_release(name) is not arch
@@ -105,7 +105,7 @@ def find_problem(name: str, arch: Arch = X86_64) -> str:
 
 def read_name(name: str, arch: Arch = X86_64) -> Choice:
     """Return what a name says, whether or not there is such a kernel."""
-    return Choice(name, arch, debug_kernels.find(name))
+    return Choice(name, arch, debug_kernels.find_kind(name))
 
 
 def find_kernel(name: str, arch: Arch = X86_64) -> Choice:

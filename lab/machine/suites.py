@@ -87,7 +87,7 @@ def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
     source, to = part / "source", part / PLACE / MM
     source.mkdir()
     to.mkdir(parents=True)
-    upstream.extract(kernel, source, ("--strip-components=1",), SOURCE)
+    upstream.extract_source(kernel, source, ("--strip-components=1",), SOURCE)
     _build_mm(kernel, source, sysroot, to)
     shutil.rmtree(source)
     (part / "bin").mkdir()

@@ -35,9 +35,9 @@ EXTRACT = (
 FILES = ("--occurrence=1", "--strip-components=2")
 
 
-def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
+def ensure_module(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the module built from a kernel's lib/NAME.c."""
-    files = source(kernel, name, progress)
+    files = fetch_source(kernel, name, progress)
     shims = [path for path in (PROJECT / SHIM).iterdir() if path.is_file()]
     build_key = content_key(
         [*shims, *build.list_sources(), Path(__file__), Path(build.__file__)]
@@ -57,7 +57,7 @@ def ensure(kernel: Kernel, name: str, progress: Progress) -> Path:
     return ensure_directory(place, step, progress, make) / f"{SHIM}/{name}.ko"
 
 
-def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
+def fetch_source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     """Return the source files of a kernel's test, fetched if necessary."""
     # all architectures are built from one source
     version = kernel.release.partition("-")[0]
@@ -65,12 +65,12 @@ def source(kernel: Kernel, name: str, progress: Progress) -> list[Path]:
     members = [f"lib/{file}" for file in TESTS[name]]
     step = f"fetching {name} of {kernel.release}"
     ensure_directory(
-        place, step, progress, lambda part: extract(kernel, part, FILES, members)
+        place, step, progress, lambda part: extract_source(kernel, part, FILES, members)
     )
     return [place / file for file in TESTS[name]]
 
 
-def extract(
+def extract_source(
     kernel: Kernel, to: Path, options: Sequence[str], members: Sequence[str] = ()
 ) -> None:
     """Unpack a kernel's source, or part of it."""

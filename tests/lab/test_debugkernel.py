@@ -27,13 +27,14 @@ def test_fragments_set_each_option_once(kind: Kind) -> None:
     lines = [line for line in kind.text.splitlines() if not line.startswith("#")]
     names = [line.partition("=")[0] for line in lines if line]
     assert sorted(set(names)) == sorted(names)
-    assert len(debug_kernels.options(kind.text)) == len(names)  # and every line is one
+    # and every line is one
+    assert len(debug_kernels.parse_options(kind.text)) == len(names)
 
 
 @pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
 def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
     options = {
-        name.removeprefix("CONFIG_") for name in debug_kernels.options(kind.text)
+        name.removeprefix("CONFIG_") for name in debug_kernels.parse_options(kind.text)
     }
     options.add("X86_64")  # of the architecture
     table = requirements.read_table(X86_64.name)
@@ -50,7 +51,7 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
 )
 def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
     assert [check.ok for check in judge._lock_checks(DEBUG, end)] == [ok]
-    assert judge._lock_checks(debug_kernels.find("kasan"), end) == []
+    assert judge._lock_checks(debug_kernels.find_kind("kasan"), end) == []
     assert judge._lock_checks(None, end) == []
 
 
@@ -84,9 +85,9 @@ def test_what_other_patches_have_left_is_not_built_from(
     for build in builds:
         build.source.mkdir(parents=True)
         build.objects.mkdir()
-    monkeypatch.setattr(debugkernel, "prepare", lambda *_: stock)
+    monkeypatch.setattr(debugkernel, "prepare_build", lambda *_: stock)
     monkeypatch.setattr(debugkernel.Build, "run", lambda _: None)
-    debugkernel.ensure(lab, kind, Progress())
+    debugkernel.build_kernel(lab, kind, Progress())
     remaining = {path for path in work.iterdir() if path.is_dir()}
     assert remaining == {builds[0].source, builds[0].objects}
     assert kind.release("") in f"{builds[0].source}"
@@ -158,7 +159,7 @@ def test_a_patch_that_does_not_apply(lab_source: tuple[root.DebianRoot, Path]) -
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_text("something else\n")
         with pytest.raises(BulkmmError) as error:
-            debugkernel.apply(lab, patch, source, "linux-source-7.3 7.3.9-1")
+            debugkernel.apply_patch(lab, patch, source, "linux-source-7.3 7.3.9-1")
         expected = f"{patch.name} does not apply to linux-source-7.3 7.3.9-1: "
         assert str(error.value).startswith(expected)
         assert len(str(error.value).splitlines()) == 1
@@ -174,12 +175,12 @@ def test_a_patch_that_applies(lab_source: tuple[root.DebianRoot, Path]) -> None:
     (name,) = names_changed(patch)
     file = source / name
     file.write_text("\n" * 2189 + "\n".join(old) + "\n")
-    debugkernel.apply(lab, patch, source, "linux-source-7.3 7.3.4-1")
+    debugkernel.apply_patch(lab, patch, source, "linux-source-7.3 7.3.4-1")
     assert "max(pageblock_start_pfn" in file.read_text()
 
 
 def test_the_control_differs_by_its_patches_only() -> None:
-    base = debug_kernels.find("base")
+    base = debug_kernels.find_kind("base")
     assert base
     assert base.patches == []
     assert PATCHED.patches
@@ -208,7 +209,7 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
     kernel = kernels.fetch_kernel(lab, debug_kernels.SERIES, Progress())
     scripts = [f"scripts/{name}" for name in names]
-    upstream.extract(kernel, source, upstream.FILES, scripts)
+    upstream.extract_source(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse"]
     # a source package has no history, and a new file of a folder in MAINTAINERS
     # needs no line there

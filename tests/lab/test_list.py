@@ -74,7 +74,7 @@ def test_what_is_listed_is_what_lab_run_takes(
 ) -> None:
     """On every kernel of every architecture, and nothing else is."""
     for on in arch.ARCHES:
-        for kernel in (*on.series, *debug_kernels.of(on)):
+        for kernel in (*on.series, *debug_kernels.list_names(on)):
             where = ("--kernel", kernel, "--arch", on.name)
             names = list_names(capsys, *where)
             for declaration in SCENARIOS:

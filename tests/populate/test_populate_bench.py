@@ -131,10 +131,10 @@ LENT = """
 import sys, time
 from bulkmm import cli
 from bench import populate
-def run(*_):
+def measure(*_):
     print(populate.POOL.count_spare(), flush=True)
     time.sleep(60)
-populate.run = run
+populate.measure_populate = measure
 sys.exit(cli.main())
 """
 
@@ -167,9 +167,9 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
     monkeypatch.setattr(host, "memory_kib", lambda _field: 0)
     message = "more free pages of 2M needed: --reserve, or"
     with pytest.raises(BulkmmError, match=message):
-        populate.run(populate.Job(1 << 50, ("hugetlb",), 1))
+        populate.measure_populate(populate.Job(1 << 50, ("hugetlb",), 1))
     with pytest.raises(BulkmmError, match="not enough memory"):
-        populate.run(populate.Job(1 << 50, ("4k", "hugetlb"), 1))
+        populate.measure_populate(populate.Job(1 << 50, ("4k", "hugetlb"), 1))
 
 
 def test_a_program_that_ends_is_one_line() -> None:
@@ -194,7 +194,7 @@ def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("BULKMM_BENCH", str(bench))
     monkeypatch.setattr(populate, "LATEST", 0.2)
     with pytest.raises(BulkmmError, match=r"s, memset: ran out of time"):
-        list(populate._own("s", kind="4k", size=64 * MIB, way="memset"))
+        list(populate._time_way("s", kind="4k", size=64 * MIB, way="memset"))
 
 
 def signal_for_long(child: int) -> None:
