@@ -16,7 +16,8 @@
 
 #include "populate.h"
 
-#define LOOK_AFTER (128 * MIB) /* between questions that show nothing */
+#define LOOK_AFTER \
+	(128 * MIB) /* between questions after slices that are quick */
 
 static bool advise(const struct small *small, int advice)
 {
@@ -104,16 +105,19 @@ static bool was_in_vain(struct pressure *last, size_t missing)
 	       missing;
 }
 
-/* Whether the kernel is to be asked, by this thread; the count begins anew. */
+/*
+ * Whether the kernel is to be asked, by this thread, after a slice that took so
+ * long; the count begins anew.
+ */
 static bool is_due(struct workers *workers, const struct segment *segment,
-		   size_t *missing)
+		   uint64_t ns, size_t *missing)
 {
 	bool due;
 
 	pthread_mutex_lock(&workers->lock);
 	workers->missing += *missing;
 	due = !segment->settled && !workers->asking &&
-	      workers->report.done >= workers->ask_at;
+	      (ns >= SLOW_NS || workers->report.done >= workers->ask_at);
 	if (due) {
 		*missing = workers->missing;
 		workers->missing = 0;
@@ -124,9 +128,9 @@ static bool is_due(struct workers *workers, const struct segment *segment,
 }
 
 static void ask_kernel(struct workers *workers, struct segment *segment,
-		       size_t missing)
+		       uint64_t ns, size_t missing)
 {
-	if (!is_due(workers, segment, &missing))
+	if (!is_due(workers, segment, ns, &missing))
 		return;
 	if (was_in_vain(&workers->asked, missing))
 		give_up(workers, segment);
@@ -142,10 +146,12 @@ static void ask_kernel(struct workers *workers, struct segment *segment,
  * watch_huge_pages() - count the huge pages of a slice, and give up if need be
  * @workers: the workers, not locked
  * @slice:   has been populated
+ * @ns:      time that took
  *
  * Return: its bytes that are in huge pages; 0 if the kernel does not tell.
  */
-size_t watch_huge_pages(struct workers *workers, const struct slice *slice)
+size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
+			uint64_t ns)
 {
 	struct segment *segment = slice->segment;
 	size_t huge = workers->huge, blocks = 0, there = 0;
@@ -164,7 +170,7 @@ size_t watch_huge_pages(struct workers *workers, const struct slice *slice)
 	}
 	if (2 * there < blocks && !(workers->options.flags & BMM_COMPACT) &&
 	    segment->map.flags & (ANONYMOUS | UNWATCHED))
-		ask_kernel(workers, segment, is < 0 ? 0 : blocks - there);
+		ask_kernel(workers, segment, ns, is < 0 ? 0 : blocks - there);
 	return there * huge;
 }
 

@@ -31,10 +31,13 @@ static int refuse(struct bmm_report *to, const struct refusal *refusal)
 static void populate_slice(struct workers *workers, const struct slice *slice,
 			   struct page_result *result)
 {
+	uint64_t begin = bmm_host_clock();
+
 	pages_populate(&workers->pages, slice->from, slice->to,
 		       &slice->segment->map, result);
 	if (!result->error)
-		result->huge = watch_huge_pages(workers, slice);
+		result->huge = watch_huge_pages(workers, slice,
+						bmm_host_clock() - begin);
 }
 
 static void clear_slice(struct workers *workers, const struct slice *slice,

@@ -345,7 +345,8 @@ void allow_threads(struct workers *workers);
 unsigned int limit_threads(struct workers *workers);
 
 /* huge.c */
-size_t watch_huge_pages(struct workers *workers, const struct slice *slice);
+size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
+			uint64_t ns);
 void restore_huge_pages(struct workers *workers);
 
 /* diagnosis.c, continued */
