@@ -6,14 +6,15 @@ from typing import Any
 from bulkmm.results.model import Check, Document
 from bulkmm.shell.errors import GuestError
 from lab import state
-from lab.machine import debug_kernels, klog
+from lab.machine import klog
+from lab.machine.debug_kernels import Kind
 from lab.machine.vm import Outcome
 from lab.scenario.base import ABSENT, Scenario
 
 
 def judge_outcome(
     scenario: Scenario,
-    kind: debug_kernels.Kind | None,
+    kind: Kind | None,
     memory_limit: int,
     outcome: Outcome,
 ) -> Document:
@@ -43,7 +44,7 @@ def _judge_scenario(scenario: Scenario, outcome: Outcome) -> Document:
 
 def _guest_checks(
     scenario: Scenario,
-    kind: debug_kernels.Kind | None,
+    kind: Kind | None,
     memory_limit: int,
     outcome: Outcome,
 ) -> list[Check]:
@@ -73,16 +74,13 @@ def _warning_checks(scenario: Scenario, log: str) -> list[Check]:
     return [Check("warnings", not more, f"not without the module: {sorted(more)}")]
 
 
-def _lock_checks(kind: debug_kernels.Kind | None, end: dict[str, Any]) -> list[Check]:
+def _lock_checks(kind: Kind | None, end: dict[str, Any]) -> list[Check]:
     """Check that a kernel with lockdep kept it running to the end.
 
     Lockdep turns itself off after its first report, and when its tables are full.
     """
-    if not kind or "CONFIG_PROVE_LOCKING" not in debug_kernels.parse_options(kind.text):
+    if not kind or not kind.proves_locking:
         return []
     debug_locks = end.get("debug_locks")
-    return [
-        Check(
-            "locking proven to the end", debug_locks == 1, f"debug_locks: {debug_locks}"
-        )
-    ]
+    detail = f"debug_locks: {debug_locks}"
+    return [Check("locking proven to the end", debug_locks == 1, detail)]

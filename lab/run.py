@@ -25,6 +25,7 @@ from lab.machine import (
     debugkernel,
     disk,
     image,
+    kernel_modules,
     kernels,
     root,
     upstream,
@@ -62,7 +63,7 @@ class Request:
     cpus: int = CPUS
     append: str = ""  # for the kernel's command line
     keep: bool = False
-    defines: list[str] = field(default_factory=list)
+    defines: list[str] = field(default_factory=list)  # NAME=VALUE, for make
 
     @property
     def arch(self) -> Arch:
@@ -176,7 +177,7 @@ def prepare_run(cache: Path, request: Request, progress: Progress) -> Prepared:
     scenario = request.scenario
     machine = scenario.machine
     kernel = ensure_kernel(root.ensure_root(cache, progress), request.kernel, progress)
-    defines = build.check_defines([*request.defines, *scenario.defines])
+    defines = sorted([*request.defines, *scenario.defines])
     place = build.ensure_products(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
     if machine.upstream:
@@ -209,7 +210,6 @@ def check_request(request: Request) -> None:
         raise UsageError(lack)
     request.scenario.check_options(request.arch)
     check_cpus(request.scenario, request.cpus)
-    build.check_defines(request.defines)
 
 
 def run_scenario(request: Request) -> Document:
@@ -268,7 +268,7 @@ def _guest(request: Request, ready: Prepared, accelerator: str, run: Path) -> vm
     """Return the guest, with its job and our modules in a second archive."""
     kernel, scenario = ready.kernel, request.scenario
     machine = scenario.machine
-    job = scenario.job(image.modules_to_load(kernel, machine.modules))
+    job = scenario.job(kernel_modules.list_names(kernel, machine.modules))
     files = (ready.base, run, job, ready.modules)
     initramfs = image.pack_initramfs(kernel.root, *files, over=ready.over)
     return vm.Guest(

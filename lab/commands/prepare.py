@@ -15,7 +15,7 @@ from lab.paths import claim_path, lock_cache, need_sources
 
 def prepare_runs(args: argparse.Namespace) -> int:
     """Make everything that a run needs, without booting a guest."""
-    defines = build.check_defines(args.module_defines)
+    defines = build.parse_defines(args.module_defines)
     on = [arch.find_arch(args.arch)] if args.arch else arch.ARCHES
     for name in args.kernel or ():
         kernels.check_name(name, *on)
@@ -30,7 +30,7 @@ def prepare_runs(args: argparse.Namespace) -> int:
     progress = Progress()
     with run.lock_with_kernels(wanted, progress) as cache:
         for kernel in wanted:
-            for request in list_requests(kernel, args.module_defines):
+            for request in list_requests(kernel, defines):
                 ready = run.prepare_run(cache, request, progress)
             if args.strict:
                 build.ensure_products(ready.kernel, defines, progress, strict=True)

@@ -7,7 +7,7 @@ from bulkmm.results import conditions, finish, result_tables
 from bulkmm.results.model import Document
 from lab import choices, run, scenario
 from lab.command import add_run_options
-from lab.machine import arch, kernels
+from lab.machine import arch, build, kernels
 
 
 def run_scenario(args: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def make_request(args: argparse.Namespace) -> run.Request:
         cpus=args.cpus,
         append=args.append,
         keep=args.keep,
-        defines=args.module_defines,
+        defines=build.parse_defines(args.module_defines),
     )
 
 

@@ -24,7 +24,7 @@ STRICT = ("W=1", "C=1")  # the compiler's further warnings, and sparse's
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 
 
-def check_defines(defines: list[str]) -> list[str]:
+def parse_defines(defines: list[str]) -> list[str]:
     """Return make variables of the form NAME or NAME=VALUE; reject others."""
     for define in defines:
         if not DEFINE.fullmatch(define):

@@ -44,6 +44,11 @@ class Kind:
         """Return the text of all fragments."""
         return "".join(file.read_text(encoding="ascii") for file in self.files)
 
+    @property
+    def proves_locking(self) -> bool:
+        """Return whether it has lockdep."""
+        return "CONFIG_PROVE_LOCKING" in parse_options(self.text)
+
     def poisons(self, words: str) -> bool:
         """Return whether a guest with these parameters poisons freed memory.
 

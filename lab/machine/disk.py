@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bulkmm.shell import child
 from bulkmm.shell.progress import Progress
-from lab.machine import debs, kernels
+from lab.machine import debs, kernel_modules, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
 from lab.machine.root import SUITES, DebianRoot
@@ -102,7 +102,7 @@ def _add_headers(kernel: Kernel, tree: Path) -> None:
         f"usr/lib/modules/{kernel.release}/source",
         f"boot/config-{kernel.release}",
     ]
-    modules = kernels.with_dependencies(kernel, MODULES)
+    modules = kernel_modules.list_modules(kernel, MODULES)
     wanted += [
         f"usr/lib/modules/{kernel.release}/{name}" for name in (*LISTS, *modules)
     ]

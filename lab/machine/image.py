@@ -12,15 +12,15 @@ from pathlib import Path
 
 from bulkmm.shell.child import explain_failure
 from bulkmm.shell.progress import Progress
-from lab.machine import userland
+from lab.machine import kernel_modules, userland
 from lab.machine.arch import Arch
-from lab.machine.kernels import Kernel, module_name, with_dependencies
+from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 from lab.paths import GUEST, PROJECT, content_key, copy_sources, ensure_directory
 
-EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 PROGRAMS = {".c", ".h", ".def"}  # what they are compiled from
-RECIPE = (Path(__file__), Path(userland.__file__))
+PARTS = ("image", "kernel_modules", "userland")
+RECIPE = [Path(__file__).with_name(f"{name}.py") for name in PARTS]
 KEEP = 32  # of 20 MB each: eight sets of modules for each of three kernels, and spare
 # sorted names make the archive's content reproducible
 PACK = 'cd "$1" && find . | LC_ALL=C sort | cpio -o -H newc --quiet -F "$2"'
@@ -72,25 +72,7 @@ def _fill(kernel: Kernel, tree: Path, modules: tuple[str, ...]) -> None:
         shutil.copy(script, tree / "lib/bmm")
     shutil.copy(GUEST / "init", tree / "init")
     (tree / "init").chmod(0o755)
-    for module in with_dependencies(kernel, (*EARLY, *modules)):
-        _add_module(kernel, module, tree / "lib/modules")
-    early = [f"{module_name(path)}\n" for path in with_dependencies(kernel, EARLY)]
-    (tree / "lib/early").write_text("".join(early), encoding="ascii")
-
-
-def modules_to_load(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
-    """Return the modules that a guest's job loads for these, in load order."""
-    early = with_dependencies(kernel, EARLY)
-    wanted = with_dependencies(kernel, names)
-    return [module_name(path) for path in wanted if path not in early]
-
-
-def _add_module(kernel: Kernel, module: str, to: Path) -> None:
-    """Unpack one of the kernel's modules under its plain name."""
-    inner = kernel.root.inner(kernel.modules / module)
-    out = kernel.root.inner(to / f"{module_name(module)}.ko")
-    tool = "xz -dc" if module.endswith(".xz") else "cat"
-    kernel.root.run(["sh", "-c", f'{tool} "$1" >"$2"', "sh", inner, out])
+    kernel_modules.add_modules(kernel, modules, tree / "lib")
 
 
 def pack_tree(root: DebianRoot, tree: Path, archive: Path) -> None:

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from bulkmm.control import requirements
 from bulkmm.shell import files
@@ -295,30 +295,3 @@ def unpack_packages(root: DebianRoot, debs: list[Path]) -> None:
 
 FETCH = 'cd "$1" && shift && apt-get -q -o APT::Sandbox::User=root "$@"'
 UNPACK = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C /'
-
-
-def with_dependencies(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
-    """Return the modules to load for these, in load order, as paths.
-
-    Built-in modules and those that the architecture lacks are skipped; unknown names
-    are an error.
-    """
-    needs: dict[str, list[str]] = {}
-    for line in (kernel.modules / "modules.dep").read_text().splitlines():
-        path, _, needed = line.partition(":")
-        # the deepest dependency is listed last but must be loaded first
-        needs[module_name(path)] = [*reversed(needed.split()), path]
-    built_in = (kernel.modules / "modules.builtin").read_text().split()
-    skippable = {module_name(path) for path in built_in}
-    order: dict[str, None] = {}
-    skippable |= set(kernel.arch.lacks)
-    for name in names:
-        if name not in needs and name not in skippable:
-            raise BulkmmError(f"kernel {kernel.release} has no module {name}")
-        order.update(dict.fromkeys(needs.get(name, ())))
-    return list(order)
-
-
-def module_name(module: str) -> str:
-    """Return the name that the kernel gives to a module's file."""
-    return PurePath(module).name.partition(".")[0].replace("-", "_")
