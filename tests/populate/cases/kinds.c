@@ -53,6 +53,30 @@ CASE(kinds, HERE | TOUCHED | MAPS | ENTRIES)
 	}
 }
 
+/* What the kernel may drop when memory is scarce (MAP_DROPPABLE, Linux 6.11). */
+CASE(droppable, HERE | ENTRIES)
+{
+	char *p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, 0x08 | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(SKIPPED);
+	madvise(p, LEN, MADV_NOHUGEPAGE);
+	all_of(p, LEN, NULL);
+	check(is_there(p, LEN) && is_zero(p, LEN));
+}
+
+/* A sealed mapping can be populated; only what would change it is refused. */
+CASE(sealed, HERE)
+{
+	char *p = anonymous(LEN);
+
+	if (syscall(462, p, LEN, 0UL)) /* mseal(), Linux 6.10 */
+		exit(SKIPPED);
+	all_of(p, LEN, NULL);
+	check(is_there(p, LEN));
+}
+
 CASE(on_node, HERE)
 {
 	struct bmm_options options = OPTIONS(.flags = BMM_ON_NODE, .node = 0);
