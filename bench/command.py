@@ -58,12 +58,13 @@ bench all: bench.run:run_bench
     Measure clear, copy and first-use in one result. {HOW}
 {COMMON}
 bench populate: bench.run:run_populate
-    time the ways to make memory resident, QEMU's too
+    time the ways to make memory resident, those of other programs too
     example: --quick --kind thp
     Time the ways to make memory resident, by kind of page: memset, MAP_POPULATE,
     MADV_POPULATE_WRITE by one thread and by plain shares of several, bulkmm by at most
-    so many threads, QEMU's prealloc where it is installed; memory that is already
-    resident; and the limit of the stores. Each sample is a process of its own.
+    so many threads, and the same from Python; numpy's fill; QEMU's prealloc, a JVM's
+    AlwaysPreTouch and perf's own bench where they are installed; memory that is
+    already resident; and the limit of the stores. Each sample is a process of its own.
 --size SIZE  populate so many bytes (default: 1G, --quick 256M)
 --kind {{4k,thp,memfd,hugetlb}}...  measure these pages only; may be given again
 --reserve  reserve huge pages for hugetlb while it runs (root)

@@ -165,6 +165,10 @@ GOALS = (
         *(POPULATED, "bulkmm", "qemu", PARITY, range(1, MOST_THREADS)),
     ),
     Goal(
+        "populating from Python against C",
+        *(POPULATED, "python", "bulkmm", LIMIT, range(1, MOST_THREADS)),
+    ),
+    Goal(
         "what is there already against populating it",
         # private pages of 4 KiB are the kernel's
         *({**POPULATED, "memory": ("thp", "memfd", "hugetlb")}, "resident", "madvise"),

@@ -4,15 +4,16 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bulkmm.shell.ending import end_with_parent
+from bulkmm.shell.ending import LIBC, end_with_parent
 from bulkmm.shell.errors import BulkmmError
 
 PROGRAM = Path(__file__).parents[1] / "build" / "native" / "bmm-bench"
 LIST_TIMEOUT = 60  # seconds
+PR_SET_THP_DISABLE = 41
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
 
 
@@ -31,9 +32,14 @@ def run_program(
     limit: float,
     name: str,
     late: str,
+    *,
     environment: dict[str, str] | None = None,
+    prepare: Callable[[], None] = end_with_parent,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; ``late`` describes a time-out in the error."""
+    """Run a program to its end; ``late`` describes a time-out in the error.
+
+    ``prepare`` is called in its process, and must have it end with the parent.
+    """
     try:
         return subprocess.run(
             list(map(str, command)),
@@ -43,12 +49,17 @@ def run_program(
             check=False,
             env=environment,
             # an interrupt within Popen() leaves nobody who would end it
-            preexec_fn=end_with_parent,
+            preexec_fn=prepare,
         )
     except OSError as error:
         raise BulkmmError(f"{name} does not run: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise BulkmmError(late) from error
+
+
+def disable_huge_pages() -> None:
+    """In the process: have the kernel use no transparent huge pages, even later."""
+    LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def list_backends(subject: str) -> list[str]:

@@ -196,7 +196,7 @@ def read_events(ready: process.Prepared, words: list[str], padding: str) -> list
     command = ready.command(words)
     environment = {"BULKMM_BENCH_PADDING": padding}
     completed = program.run_program(
-        command, LIMIT, "the native harness", late, environment
+        command, LIMIT, "the native harness", late, environment=environment
     )
     if completed.returncode not in (0, program.WRONG_OUTPUT):
         error_lines = completed.stderr.strip().splitlines() or [

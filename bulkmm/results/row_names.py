@@ -23,7 +23,7 @@ SCENARIO = re.compile(
     r"(?:-(?P<use>.+))?",
     re.DOTALL,
 )
-ARMS_WITH_CALLS = ("bulkmm", "rep-stosb", "resident")
+ARMS_WITH_CALLS = ("bulkmm", "python", "rep-stosb", "resident")
 TAIL = r"(.*?)(?:-(again|aligned))?(?:-(\d+){})?"
 VARIANT = re.compile(TAIL.format("t"), re.DOTALL)
 # where every variant has threads, and none a number of anything else

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from bench import populate
+from bench import populate_peers
+from bench.populate_peers import Program
 from bulkmm import cli
 from bulkmm.results import host
 from bulkmm.shell.errors import Exit
@@ -73,7 +74,8 @@ def test_without_a_checkout(
     monkeypatch.setattr(paths, "VERSIONS", nowhere)
     monkeypatch.setattr(versions, "VERSIONS", nowhere)
     if words == "populate":
-        assert populate._qemu() in ([], ["qemu-system-x86_64"])
+        qemu = shutil.which("qemu-system-x86_64")
+        assert populate_peers.find_qemu() == (Program([qemu]) if qemu else None)
         return
     assert cli.main(["bench", *words.split()]) == Exit.ENVIRONMENT
     stderr = capsys.readouterr().err

@@ -2,24 +2,26 @@
 """``bulkmm bench populate``: a short run, its names, its errors, its verdict."""
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rootlib
 from eventlib import broken, document
 from programs import run_program
 
-from bench import goals, populate
+from bench import goals, populate, populate_peers, populate_python
+from bench.populate_peers import Peer, Program, Task
 from bulkmm.pool import grow
 from bulkmm.results import host
 from bulkmm.results.model import Document
-from bulkmm.shell.errors import BulkmmError
-from bulkmm.shell.size import MIB
+from bulkmm.shell.errors import BulkmmError, Exit
+from bulkmm.shell.size import MIB, PAGE
 
 COMMAND = [sys.executable, "-m", "bulkmm.cli", "bench", "populate"]
 
@@ -28,12 +30,16 @@ def run_bench(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     return run_program([*COMMAND, *words], timeout=300, env={**os.environ, **more})
 
 
+def run_alone(path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run with the programs of a directory: others start slower than they populate."""
+    return run_bench(*words, BULKMM_CACHE=str(path), PATH=str(path), **more)
+
+
 def test_a_short_run(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "3"]
     words += ["-o", str(file)]
-    # without the lab's QEMU, whose start takes longer than so little memory
-    result = run_bench(*words, BULKMM_CACHE=str(tmp_path))
+    result = run_alone(tmp_path, *words)
     assert result.returncode == 0, result.stderr
     output = Document.read(file)
     assert output.run["argv"] == ["bench", "populate", *words]
@@ -41,12 +47,20 @@ def test_a_short_run(tmp_path: Path) -> None:
     count = len(os.sched_getaffinity(0))
     names = {r.variant for r in output.results}
     variants = {"bulkmm-1", f"bulkmm-{count}", "resident-1", "limit"}
+    variants |= {"python-1", f"python-{count}", "python-fill-1"}
     assert {"memset", "map-populate", "madvise", "madvise-again", *variants} <= names
+    assert len(output.checks) == len(names)  # each was verified
     assert all(len(r.samples) == 3 for r in output.results)
     pairs = {(r.base, r.variant) for r in output.ratios}
     assert ("madvise", "bulkmm-1") in pairs
     assert ("bulkmm-1", "bulkmm-1") not in pairs
+    assert {("python-fill-1", "bulkmm-1"), ("bulkmm-1", "python-1")} <= pairs
+    assert ("python-fill-1", f"python-{count}") in pairs
     assert "against madvise" in result.stdout
+    absent = output.run["skipped"]
+    assert [*absent] == ["qemu", "perf", "jvm"]
+    lines = [line for line in result.stdout.splitlines() if "left out" in line]
+    assert lines == [f"left out: {why}" for why in absent.values()]
 
 
 def test_a_small_range(tmp_path: Path) -> None:
@@ -71,34 +85,169 @@ def test_what_does_not_verify_fails(tmp_path: Path) -> None:
             'echo "{\\"event\\": \\"verified\\", $named, \\"ok\\": false}"\n'
         )
         program.chmod(0o755)
-    # QEMU is a real one, whose start varies by some ms on a busy machine
-    words = ("--quick", "--size", "1G", "--kind", "memfd", "--processes", "1")
-    result = run_bench(*words, BULKMM_BENCH=str(tmp_path / "bmm-bench"))
+    words = ("--quick", "--size", "64M", "--kind", "memfd", "--processes", "1")
+    bench = str(tmp_path / "bmm-bench")
+    result = run_alone(tmp_path, *words, BULKMM_BENCH=bench)
     assert result.returncode == 1
     assert "output of bulkmm-1: leaves pages to fault" in result.stderr
 
 
-def test_qemu_starts_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (qemu := populate._qemu()):
-        pytest.skip("there is no QEMU")
-    until_ready, took = populate._until_ready, iter([1_000, 3_000])
+@pytest.fixture
+def peer(request: pytest.FixtureRequest) -> tuple[Peer, Program]:
+    """Return a peer by its name, with its program, which may not be installed."""
+    by_name = {peer.name: peer for peer in populate_peers.PEERS}
+    if not (installed := by_name[request.param].find()):
+        pytest.skip(by_name[request.param].absent)
+    return by_name[request.param], installed
 
-    def timed(*args: Any, **more: Any) -> int:
-        until_ready(*args, **more)
+
+@pytest.mark.parametrize("kind", ["4k", "thp"])
+@pytest.mark.parametrize("peer", ["qemu", "jvm"], indirect=True)
+def test_a_program_starts_with_and_without(
+    monkeypatch: pytest.MonkeyPatch, peer: tuple[Peer, Program], kind: str
+) -> None:
+    """Both starts are real; their times are not, which load would distort."""
+    time_start, commands = populate_peers._time_start, []
+    took = iter([1_000, 3_000, 1_000, 9_000, 1_000, 2_000])
+
+    def time_on_paper(command: list[str], ready: bytes, *, is_small: bool) -> int:
+        assert time_start(command, ready, is_small=is_small) > 0
+        commands.append(command)
         return next(took)
 
-    monkeypatch.setattr(populate, "_until_ready", timed)
-    (sample,) = populate._preallocated(qemu, "4k", 64 * MIB, 2, "populate-64m-4k")
-    assert sample["ns"] == 2_000
+    monkeypatch.setattr(populate_peers, "_time_start", time_on_paper)
+    ways = dict(populate_peers.list_ways(dict([peer]), kind, 64 * MIB, [2]))
+    (sample,) = ways[f"{peer[0].name}-2"]("populate-64m-4k")
+    assert sample["ns"] == 2_000  # the median
+    plain, populating = commands[:2]
+    assert commands == [plain, populating] * 3
+    assert plain != populating
+
+
+def test_a_heap_is_touched() -> None:
+    """A JVM has its heap in memory, and 64 MiB more at most; it has not without."""
+    if not (java := populate_peers.find_java()):
+        pytest.skip("Java is not installed")
+    peaks = []
+
+    def measure_peak(command: list[str], *_: object, **__: object) -> int:
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0
+        peaks.append(usage.ru_maxrss << 10)
+        return peaks[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(populate_peers, "_time_start", measure_peak)
+        populate_peers.time_jvm(java, Task("4k", 256 * MIB, 2))
+    plain, touched = peaks[:2]
+    assert plain < 128 * MIB  # of this process, before the program replaced it
+    assert 256 * MIB < touched < 320 * MIB
+
+
+@pytest.mark.parametrize("peer", ["perf"], indirect=True)
+def test_perf_times_the_bytes(peer: tuple[Peer, Program]) -> None:
+    """Each thread has its share: a store of its own to each page, and no more."""
+    perf, counts = peer[1], []
+    for threads in range(1, min(2, peer[1].threads_most) + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        assert populate_peers.time_perf(perf, Task("4k", 64 * MIB, threads)) > 0
+        faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
+        counts.append(faults * PAGE // MIB)
+    assert all(64 <= count < 96 for count in counts)
+
+
+def write_program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "line"),
+    [
+        (
+            "perf",
+            "echo '# function populate'; echo '# Memory allocation failed - ...'",
+            "perf ended and said: # Memory allocation failed - ...",
+        ),
+        ("perf", "echo 5.0; exit 3", "perf ended and said: 5.0"),
+        (
+            "java",
+            "echo 'Invalid maximum heap size'; echo 'Could not create it.' >&2",
+            "java ended and said: Could not create it.",
+        ),
+    ],
+)
+def test_a_program_that_fails_is_one_line(
+    tmp_path: Path, name: str, script: str, line: str
+) -> None:
+    """A run with a program that is installed, but fails when it is to populate."""
+    usage = 'case "$*" in *-h) echo "  -f, --function <all>"; exit 129;; esac'
+    write_program(tmp_path / name, f"{usage}\n{script}")
+    words = ["--quick", "--size", "64M", "--kind", "4k", "--processes", "1", "--json"]
+    result = run_alone(tmp_path, *words)
+    assert result.returncode == Exit.ENVIRONMENT
+    peer = {"perf": "perf", "java": "jvm"}[name]
+    assert re.search(f"populate-64m-4k, {peer}-[0-9]+: {line}\n", result.stderr)
+
+
+def test_an_old_perf_is_no_peer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    unknown = "Unknown benchmark: 'mmap' for collection 'mem'"
+    write_program(tmp_path / "perf", f'echo "{unknown}"; exit 1')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
+    programs, absent = populate_peers.find_peers(["4k", "hugetlb"], 64 * MIB)
+    assert not programs
+    assert "a newer linux-perf" in absent["perf"]
+
+
+def test_a_heap_of_another_size_is_left_out() -> None:
+    _, absent = populate_peers.find_peers(["4k"], 64 * MIB + PAGE)
+    assert absent["jvm"] == "jvm: 67112960 bytes are no multiple of 2M"
+    programs, absent = populate_peers.find_peers(["memfd"], 64 * MIB + PAGE)
+    assert {peer.name for peer in programs} | {*absent} == {"qemu"}
+
+
+def test_each_thread_has_a_share() -> None:
+    peer = populate_peers.PEERS[0]
+    for most, wanted in ((512, [1, 2, 32]), (1, [1])):
+        programs = {peer: Program(["qemu"], most)}
+        ways = populate_peers.list_ways(programs, "4k", 64 * MIB, [1, 2, 32, 64])
+        assert [name for name, _ in ways] == [f"qemu-{count}" for count in wanted]
 
 
 def test_a_start_that_hides_what_populating_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    took = iter([9_000, 8_000])
-    monkeypatch.setattr(populate, "_until_ready", lambda *_, **__: next(took))
+    took = iter([9_000, 8_000, 1_000, 3_000, 9_000, 9_000])
+    monkeypatch.setattr(populate_peers, "_time_start", lambda *_, **__: next(took))
     with pytest.raises(BulkmmError, match="give a larger --size"):
-        list(populate._preallocated(["qemu"], "4k", 64 * MIB, 1, "populate-64m-4k"))
+        populate_peers.time_qemu(Program(["qemu"]), Task("4k", 64 * MIB, 1))
+
+
+@pytest.mark.parametrize("kind", ["4k", "thp", "memfd"])
+def test_what_is_not_there_or_not_zero_is_seen_by_python(kind: str) -> None:
+    array = populate_python.map_memory(kind, 64 * MIB)
+    assert not populate_python.is_populated(array)
+    assert populate_python.is_populated(array)  # looking made it so
+    array[-7] = 1
+    assert not populate_python.is_populated(array)
+
+
+@pytest.mark.parametrize("way", ["python-1", "python-fill-1"])
+def test_the_verdict_is_on_what_was_timed(way: str) -> None:
+    """The arm with its call left out: its verdict says so."""
+    code = (
+        "import sys; from bench import populate_python as arm; "
+        "arm.libbulkmm.populate = lambda *_, **__: None; "
+        "arm.main(*sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", code, "s", "4k", 64 * MIB, way]
+    result = run_program(words, check=True)
+    assert f'"ok": {"true" if "fill" in way else "false"}' in result.stdout
 
 
 POPULATE_CALL = "return bmm_populate(m->base, m->len, &options, NULL);"
@@ -172,18 +321,22 @@ def test_memory_that_was_reserved_is_not_asked_for_again(
         populate.measure_populate(populate.Job(1 << 50, ("4k", "hugetlb"), 1))
 
 
+def time_start(command: list[str]) -> int:
+    return populate_peers._time_start(command, b"ready", is_small=False)
+
+
 def test_a_program_that_ends_is_one_line() -> None:
     with pytest.raises(BulkmmError, match=r"sh ended and said: no such thing"):
-        populate._until_ready(["sh", "-c", "echo no such thing"], small=False)
+        time_start(["sh", "-c", "echo no such thing"])
 
 
 def test_a_program_that_is_never_ready_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(populate, "LATEST", 0.2)
+    monkeypatch.setattr(populate_peers, "LATEST", 0.2)
     words = ["sh", "-c", "echo starting; exec sleep 60"]
     with pytest.raises(BulkmmError, match=r"sh ran out of time .* said: starting"):
-        populate._until_ready(words, small=False)
+        time_start(words)
 
 
 def test_a_sample_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -206,7 +359,10 @@ def signal_for_long(child: int) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(
     "call",
-    ["populate._until_ready([script], small=False)", "[*program.read_events([])]"],
+    [
+        "peers._time_start([script], b'ready', is_small=False)",
+        "[*program.read_events([])]",
+    ],
 )
 def test_a_program_does_not_outlive_its_parent(
     tmp_path: Path, call: str, how: signal.Signals
@@ -216,7 +372,7 @@ def test_a_program_does_not_outlive_its_parent(
     script.chmod(0o755)
     code = (
         "import os, sys; from bulkmm import cli; "
-        "from bench import populate, program; cli._heed_signals(); "
+        "from bench import populate_peers as peers, program; cli._heed_signals(); "
         f"script = os.environ['BULKMM_BENCH'] = sys.argv[1]; {call}"
     )
     command = [sys.executable, "-c", code, str(script)]
@@ -256,6 +412,9 @@ ONE_THREAD = {"madvise": 1000, "bulkmm_1": 1000, "resident_1": 20}
         ({"qemu_1": 900}, ["against QEMU"]),
         ({"bulkmm_2": 520, "qemu_2": 500}, ["QEMU"]),
         ({"bulkmm_2": 520, "qemu_2": 515, "qemu_4": 100}, []),  # as many threads
+        ({"python_1": 1025}, []),
+        ({"python_1": 1040}, ["from Python against C"]),
+        ({"bulkmm_2": 520, "python_2": 540, "python_fill_1": 100}, ["from Python"]),
     ],
 )
 def test_goals(more: dict[str, int], missed: list[str]) -> None:
