@@ -22,6 +22,10 @@ EARLIER = (
 )
 SIGN = "sign the module and enrol the key: docs/install.md, Secure Boot"
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
+POOLS = "/sys/kernel/mm/hugepages"
+# of hugetlb pages that fork() may lose, and since which series: docs/upstream.md
+FORK_SIZES = {"hugepages-1048576kB": "1 GiB", "hugepages-64kB": "64 KiB"}
+FORK_SINCE = (6, 12)
 MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
 
 
@@ -51,6 +55,7 @@ def check_all(kernel: Kernel, table: Table) -> list[Check]:
         _check_ibt(root, kernel),
         _check_preemption(root, kernel),
         _check_zeroing(kernel),
+        *_check_fork(root, kernel),
     ]
 
 
@@ -203,3 +208,21 @@ def _check_zeroing(kernel: Kernel) -> Check:
     case = kernel.zeroing
     state = UNKNOWN if case == "unknown" else OK
     return Check("clearing of huge pages", state, kernels.CASES[case], CONFIG)
+
+
+def _check_fork(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
+    """Name a bug of the kernel where there are pages that it affects."""
+    if requirements.parse_version(kernel.release) < FORK_SINCE:
+        return
+    sizes = [
+        size
+        for pool, size in FORK_SIZES.items()
+        if root.read(f"{POOLS}/{pool}/nr_hugepages") not in (None, "", "0")
+    ]
+    if sizes:
+        message = (
+            "a bug of kernels since 6.12, with and without the module: a child of "
+            f"fork() may find zeros in private hugetlb pages of {', '.join(sizes)}"
+        )
+        remedy = "apply the patches in upstream/, or do not write and then fork"
+        yield Check("hugetlb and fork", CARE, message, remedy)

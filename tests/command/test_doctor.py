@@ -398,3 +398,25 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
     assert get_reasons() == [f"prezero: at least 1 of 10 {cleared}: bulkmm pool zero"]
     kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 6\n2048 1 4")
     assert not get_reasons()
+
+
+@pytest.mark.parametrize(
+    ("release", "pool", "size"),
+    [
+        (OLD, "1048576kB 1", "1 GiB"),
+        (RELEASE, "64kB 16", "64 KiB"),
+        (RELEASE, "1048576kB 0", ""),
+        (RELEASE, "2048kB 16", ""),
+        ("6.1.0-56-cloud-amd64", "1048576kB 1", ""),
+    ],
+)
+def test_pages_that_fork_loses(
+    kernel: Fake, bulkmm: Command, release: str, pool: str, size: str
+) -> None:
+    kernel.write(RELEASED, release)
+    name, pages = pool.split()
+    kernel.write(f"/sys/kernel/mm/hugepages/hugepages-{name}/nr_hugepages", pages)
+    checks = bulkmm("doctor", "--json").json["checks"]
+    forks = [check for check in checks if check["name"] == "hugetlb and fork"]
+    assert [check["state"] for check in forks] == (["care"] if size else [])
+    assert all(check["says"].endswith(f" of {size}") for check in forks)
