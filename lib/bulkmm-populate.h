@@ -151,8 +151,8 @@ enum bmm_cause {
  * @threads:    most threads that worked at once, the caller included
  * @touched:    1 if pages were touched one by one: the kernel is older than
  *              MADV_POPULATE_WRITE (5.14), or forbids or ignores it
- * @huge:       bytes in huge pages; what is transparent is counted from Linux
- *              6.7 on, in calls of 64 MiB and more
+ * @huge:       bytes in huge pages, in calls of 64 MiB and more; what is
+ *              transparent is counted from Linux 6.7 on
  * @small:      bytes for which no huge page was tried any more, as memory was
  *              compacted for others in vain
  */

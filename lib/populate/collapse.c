@@ -21,21 +21,56 @@ struct collapse {
 	unsigned int in_a_row; /* blocks for which there was no memory */
 	bool allowed;	       /* a block was not refused */
 	uint64_t told_ns;
+	struct maps maps;
+	struct map map; /* the last that was looked at */
 };
+
+/* Whether nothing is mapped at a page; reports it. */
+static bool fail_hole(struct collapse *all, uintptr_t page)
+{
+	if (!is_hole(page))
+		return false;
+	all->report.failed = (void *)page;
+	all->report.failed_len = (size_t)sysconf(_SC_PAGESIZE);
+	all->report.cause = BMM_CAUSE_HOLE;
+	return true;
+}
+
+/*
+ * Whether nothing is mapped at a page of a block, and whether it is all of one
+ * mapping: of others the kernel skips a block, and says that it worked.
+ */
+static bool find_hole(struct collapse *all, uintptr_t at, uintptr_t end,
+		      bool *whole)
+{
+	struct map *map = &all->map;
+	uintptr_t page = at;
+
+	*whole = true;
+	for (; page < end; page = map->end) {
+		if (page >= map->end && !map_find(&all->maps, page, false, map))
+			break;
+		if (map->start > page)
+			break;
+		*whole &= map->start <= at && end <= map->end;
+	}
+	return page < end && fail_hole(all, page);
+}
 
 /* Returns 0, or an error that ends it. */
 static int collapse_block(struct collapse *all, uintptr_t at, size_t huge)
 {
+	bool whole;
 	int error = 0;
 
-	if (syscall(SYS_madvise, at, huge, MADV_COLLAPSE))
-		error = errno;
-	if (error == ENOMEM && is_hole(at)) {
-		all->report.failed = (void *)at;
-		all->report.failed_len = huge;
-		all->report.cause = BMM_CAUSE_HOLE;
+	if (find_hole(all, at, at + huge, &whole))
 		return -ENOMEM;
-	}
+	if (!whole)
+		error = EBUSY;
+	else if (syscall(SYS_madvise, at, huge, MADV_COLLAPSE))
+		error = errno;
+	if (error == ENOMEM && fail_hole(all, at)) /* by now */
+		return -ENOMEM;
 	all->report.done += huge;
 	all->report.huge += error ? 0 : huge;
 	all->report.small += error ? huge : 0;
@@ -55,6 +90,7 @@ static int report_collapse(struct collapse *all, bool last)
 	if (!options->progress || (!last && now - all->told_ns < TELL_NS))
 		return 0;
 	all->told_ns = now;
+	all->map.end = 0; /* the program may change it */
 	if (!options->progress(options->context, all->report.done, all->len) ||
 	    last)
 		return 0;
@@ -65,8 +101,10 @@ static int report_collapse(struct collapse *all, bool last)
 static int collapse_blocks(struct collapse *all, uintptr_t at, size_t huge)
 {
 	uintptr_t end = at + all->len;
-	int error = 0;
+	int error = 0, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	maps_open(&all->maps);
 	for (; at < end && !error; at += huge) {
 		error = collapse_block(all, at, huge);
 		if (!error)
@@ -75,6 +113,8 @@ static int collapse_blocks(struct collapse *all, uintptr_t at, size_t huge)
 			break;
 		all->report.reached = (void *)(at + huge);
 	}
+	maps_close(&all->maps);
+	pthread_setcancelstate(cancel, NULL);
 	if (!error && all->len && !all->allowed) {
 		all->report.failed = (void *)(end - all->len);
 		all->report.failed_len = all->len;
@@ -117,6 +157,8 @@ static int check_collapse(struct collapse *all, uintptr_t start, size_t len)
  * huge pages costs next to nothing, so a later call may begin at the start
  * again. It works on the calling thread, and ends early where the kernel had no
  * memory for eight huge pages in a row: each such failure takes milliseconds.
+ * What would be a huge page of two mappings, as mprotect() makes of one, stays
+ * small.
  *
  * Return: 0, or a negative error number of errno.h. EAGAIN: it ended early;
  * what is before the report's @reached has been looked at. EINVAL: an argument

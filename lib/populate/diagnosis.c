@@ -32,6 +32,7 @@ __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 	*pressure = (struct pressure){ 0 };
 	if (!lines_open(&lines, "/proc/vmstat"))
 		return;
+	pressure->known = true;
 	while (lines_next(&lines, line, sizeof(line))) {
 		add_count(&pressure->stalls, line, "allocstall_");
 		add_count(&pressure->compactions, line, "compact_stall ");
@@ -76,6 +77,8 @@ enum bmm_cause cause_of_slowness(const struct workers *workers,
 	if (workers->slow_preempted)
 		return BMM_CAUSE_PREEMPTED;
 	pressure_read(&now);
+	if (!before->known)
+		return BMM_CAUSE_UNKNOWN;
 	if (now.compactions > before->compactions)
 		return BMM_CAUSE_COMPACTION;
 	return now.stalls > before->stalls ? BMM_CAUSE_RECLAIM :

@@ -243,6 +243,8 @@ bool take_slice(struct workers *workers, const struct worker *worker,
 	if (!segment)
 		return false;
 	slice->cold = segment->cold;
+	slice->small = segment->small.advised &&
+		       slice->from >= segment->small.from;
 	workers->reading |= slice->cold;
 	segment->next = slice->to;
 	return true;

@@ -28,60 +28,90 @@ static bool advise(const struct small *small, int advice)
 /* Whether a line begins a mapping, and which. */
 static bool begins(const char *line, uintptr_t *from, uintptr_t *to)
 {
+	uintptr_t first;
 	char *end;
 
-	*from = strtoul(line, &end, 16);
+	first = strtoul(line, &end, 16);
 	if (end == line || *end != '-')
 		return false;
+	*from = first;
 	*to = strtoul(end + 1, &end, 16);
-	return *end == ' ';
+	return true;
+}
+
+/* Notes which of the segments that end in a mapping have huge pages advised. */
+static struct segment *note_advice(struct segment *segment,
+				   const struct segment *last, uintptr_t from,
+				   uintptr_t to, bool advised)
+{
+	for (; segment < last && segment->end <= to; segment++)
+		if (advised && segment->end > from)
+			segment->advised = from;
+	return segment;
 }
 
 /*
- * Whether an address is advised to have huge pages; @end is that of its
- * mapping. Not inline, and no sscanf(): a thread may have a stack of 16 KiB.
+ * Finds out which segments are advised to have huge pages. Once for all: the
+ * kernel walks the page tables of everything that is mapped below. Not inline,
+ * and no sscanf(): a thread may have a stack of 16 KiB.
  */
-__attribute__((noinline)) static bool is_advised(uintptr_t addr, uintptr_t *end)
+__attribute__((noinline)) static void find_advice(struct workers *workers)
 {
-	uintptr_t from, to;
-	bool in = false, advised = false;
+	struct segment *segment = workers->segments;
+	struct segment *last = segment + workers->segments_nr;
+	uintptr_t from = 0, to = 0;
 	struct maps smaps;
 	char line[128];
 
 	if (!lines_open(&smaps, "/proc/self/smaps"))
-		return false;
-	while (!advised && lines_next(&smaps, line, sizeof(line))) {
-		if (begins(line, &from, &to)) {
-			in = from <= addr && addr < to;
-			*end = to;
-			if (from > addr)
-				break;
-		} else if (in && !strncmp(line, "VmFlags:", 8)) {
-			advised = strstr(line, " hg");
-		}
+		return;
+	while (segment < last && lines_next(&smaps, line, sizeof(line))) {
+		if (begins(line, &from, &to))
+			segment = note_advice(segment, last, 0, from, false);
+		else if (!strncmp(line, "VmFlags:", 8))
+			segment = note_advice(segment, last, from, to,
+					      strstr(line, " hg"));
 	}
 	maps_close(&smaps);
-	return advised;
 }
 
+/* What is left of a segment, and whether small pages are advised there. */
+static void note_small(struct workers *workers, struct segment *segment,
+		       bool advised)
+{
+	struct small *small = &segment->small;
+
+	pthread_mutex_lock(&workers->lock);
+	if (!small->to && segment->next < segment->end) {
+		small->from = segment->next < segment->advised ?
+				      segment->advised :
+				      segment->next;
+		small->to = segment->end;
+	}
+	small->advised = advised;
+	pthread_mutex_unlock(&workers->lock);
+}
+
+/*
+ * What cannot be advised again is left as it is. Noted before: a child of a
+ * fork in a callback restores it, too.
+ */
 static void give_up(struct workers *workers, struct segment *segment)
 {
-	struct small small;
-	uintptr_t end;
+	struct small *small = &segment->small;
 
 	pthread_mutex_lock(&workers->lock);
 	segment->settled = true;
-	small = (struct small){ segment->next, segment->end };
 	pthread_mutex_unlock(&workers->lock);
-	if (small.from >= small.to || !is_advised(small.from, &end))
+	if (!workers->advice_read)
+		find_advice(workers);
+	workers->advice_read = true;
+	if (!segment->advised)
 		return;
-	if (end < small.to)
-		small.to = end;
-	if (!advise(&small, MADV_NOHUGEPAGE))
-		return;
-	pthread_mutex_lock(&workers->lock);
-	segment->small = small;
-	pthread_mutex_unlock(&workers->lock);
+	note_small(workers, segment, false);
+	if (small->to && advise(small, MADV_HUGEPAGE) &&
+	    advise(small, MADV_NOHUGEPAGE))
+		note_small(workers, segment, true);
 }
 
 /*
@@ -95,6 +125,8 @@ static bool was_in_vain(struct pressure *last, size_t missing)
 	size_t got;
 
 	pressure_read(last);
+	if (!before.known || !last->known)
+		return false;
 	got = last->huge - before.huge;
 	if (!missing) {
 		missing = last->small - before.small;
@@ -174,18 +206,12 @@ size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
 	return there * huge;
 }
 
-/* What was advised is as it was; counts what has got small pages. */
+/* What was advised is as it was. */
 void restore_huge_pages(struct workers *workers)
 {
 	struct segment *segment = workers->segments, *end;
-	uintptr_t to;
 
-	for (end = segment + workers->segments_nr; segment < end; segment++) {
-		if (!segment->small.to)
-			continue;
-		advise(&segment->small, MADV_HUGEPAGE);
-		to = segment->next < segment->small.to ? segment->next :
-							 segment->small.to;
-		workers->report.small += to - segment->small.from;
-	}
+	for (end = segment + workers->segments_nr; segment < end; segment++)
+		if (segment->small.to)
+			advise(&segment->small, MADV_HUGEPAGE);
 }

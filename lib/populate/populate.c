@@ -35,9 +35,12 @@ static void populate_slice(struct workers *workers, const struct slice *slice,
 
 	pages_populate(&workers->pages, slice->from, slice->to,
 		       &slice->segment->map, result);
-	if (!result->error)
-		result->huge = watch_huge_pages(workers, slice,
-						bmm_host_clock() - begin);
+	if (result->error)
+		return;
+	result->huge = watch_huge_pages(workers, slice,
+					bmm_host_clock() - begin);
+	if (slice->small)
+		result->small = slice->to - slice->from - result->huge;
 }
 
 static void clear_slice(struct workers *workers, const struct slice *slice,

@@ -139,6 +139,7 @@ struct page_result {
 	size_t len;
 	int error;
 	size_t huge;   /* bytes in huge pages */
+	size_t small;  /* bytes for which none were tried */
 	bool resident; /* no work for several: all was resident, with huge pages
 			* the first was; or small ones that are copied */
 };
@@ -166,6 +167,7 @@ struct extent {
 /* What is advised to have small pages for as long as the call takes. */
 struct small {
 	uintptr_t from, to; /* 0: nothing */
+	bool advised;
 };
 
 /* A part of an extent that has the same pages, from the same nodes. */
@@ -174,15 +176,17 @@ struct segment {
 	struct map map;
 	struct nodes nodes;
 	int bind;
-	bool cold;    /* a file's, to be read: by one thread at a time */
-	bool settled; /* whether it is to have huge pages */
+	bool cold;	   /* a file's, to be read: by one thread at a time */
+	bool settled;	   /* whether it is to have huge pages */
+	uintptr_t advised; /* from here on to have huge pages; 0: not */
 	struct small small;
 };
 
 struct slice {
 	uintptr_t from, to;
 	struct segment *segment;
-	bool cold; /* the segment was when it was taken */
+	bool cold;  /* the segment was when it was taken */
+	bool small; /* no huge pages are tried */
 };
 
 /* diagnosis.c: why something failed, or was slow */
@@ -190,6 +194,7 @@ struct pressure {
 	unsigned long stalls, compactions,
 		failures;	   /* from /proc/vmstat, and */
 	unsigned long huge, small; /* faults that got a huge page, or not */
+	bool known;
 };
 
 /* ready.c: what is done and has not been passed to the program */
@@ -282,9 +287,10 @@ struct workers {
 	uint64_t slow_ns;
 	uintptr_t slow;
 	bool slow_preempted;
-	size_t missing; /* huge pages, since the kernel was asked last */
-	size_t ask_at;	/* bytes done before it is asked again */
-	bool asking;	/* a thread does, and has what follows */
+	size_t missing;	  /* huge pages, since the kernel was asked last */
+	size_t ask_at;	  /* bytes done before it is asked again */
+	bool asking;	  /* a thread does, and has what follows */
+	bool advice_read; /* of all segments */
 	struct pressure asked;
 
 	/* used by the thread that starts others, the caller or the first */

@@ -54,6 +54,14 @@ void report_copy(struct bmm_report *to, const struct bmm_report *from)
 	to->size = size;
 }
 
+/* A program of before that field has something else there. */
+static size_t small_of(const struct bmm_report *report)
+{
+	size_t end = offsetof(struct bmm_report, small) + sizeof(report->small);
+
+	return report->size < end ? 0 : report->small;
+}
+
 static const char *const causes[] = {
 	[BMM_CAUSE_NONE] = "",
 	[BMM_CAUSE_UNKNOWN] = "the system does not tell why",
@@ -114,7 +122,7 @@ static const char *describe(int error)
  * @report: from bmm_populate() or bmm_clear_parallel()
  * @buf:    result: what failed, where, why, and how far it got; else how much
  *          has small pages, or which piece was slow; empty if there is nothing
- * to report; terminated, cut to @size - 1 bytes
+ *          to report; terminated, cut to @size - 1 bytes
  * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole text, without the terminator.
@@ -134,11 +142,11 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 	else if (report->error)
 		len = snprintf(buf, size, "%s (%s); %zu bytes are done",
 			       cause_text(report->cause), error, report->done);
-	else if (report->small)
+	else if (small_of(report))
 		len = snprintf(
 			buf, size,
 			"%zu bytes have small pages: memory was compacted for huge ones in vain",
-			report->small);
+			small_of(report));
 	else if (report->slow_len)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p took %" PRIu64

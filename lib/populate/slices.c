@@ -130,6 +130,7 @@ bool process_slice(struct worker *worker)
 	else
 		record_done(workers, slice.from, slice.to);
 	workers->report.huge += result.huge;
+	workers->report.small += result.small;
 	if (!result.error && !result.resident)
 		record_time(worker, &slice, step, start, preempted);
 	pthread_mutex_unlock(&workers->lock);

@@ -61,8 +61,11 @@ extern uintptr_t cold_from;	/* where a file has to be read */
 extern unsigned int cold_reads, cold_strays; /* calls for that, and which are
 					      * two at once or out of order */
 extern unsigned int compaction_made; /* failures each time they are asked for */
-extern int collapse_error;	     /* of MADV_COLLAPSE, or 0 */
-extern pid_t locker;		     /* who may lock, if it is not 0 */
+extern unsigned int compaction_before; /* failures before the first time */
+extern unsigned int vmstat_refused; /* times that /proc/vmstat cannot be opened */
+extern unsigned int smaps_read;	    /* times */
+extern int collapse_error;	    /* of MADV_COLLAPSE, or 0 */
+extern pid_t locker;		    /* who may lock, if it is not 0 */
 
 #define WRAPPED(type, name, ...)         \
 	type __real_##name(__VA_ARGS__); \

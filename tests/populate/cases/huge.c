@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -142,6 +143,59 @@ CASE(goes_on_if_cheap, HERE | ENTRIES)
 	check(!report.small && !small_meanwhile && is_advised(p, LEN));
 }
 
+/* Counters that could be read only later do not seem to have grown. */
+CASE(unknown_counters, HERE | ENTRIES)
+{
+	char *p = aligned(LEN, MADV_HUGEPAGE);
+	struct bmm_report report;
+
+	compaction_before = 1 << 20;
+	vmstat_refused = 1;
+	report = populate_small(p, 0, false);
+	check(!report.small && !small_meanwhile && is_advised(p, LEN));
+}
+
+/* Pages that had been there are huge: they are not among the small ones. */
+CASE(huge_or_small, HERE)
+{
+	char *p = aligned(LEN, MADV_HUGEPAGE);
+	struct bmm_report report;
+
+	check(!bmm_populate(p + LEN / 2, LEN / 2, NULL, NULL));
+	report = populate_small(p, 0, true);
+	check(report.small && report.huge + report.small <= LEN);
+}
+
+CASE(leaves_what_cannot_be_restored, HERE)
+{
+	char *p = aligned(LEN, MADV_HUGEPAGE);
+	struct bmm_report report;
+
+	forbid(SYS_madvise, 2, ~0U, MADV_HUGEPAGE, 0, EPERM);
+	report = populate_small(p, 0, true);
+	check(!report.small && !small_meanwhile && is_advised(p, LEN));
+}
+
+/* It takes long in a large process. */
+CASE(reads_smaps_once, HERE)
+{
+	struct bmm_options options = OPTIONS(.threads = 1);
+	struct bmm_range ranges[16];
+	struct bmm_report report = REPORT;
+	size_t i, len = 32 * MIB;
+	char *p = aligned(32 * len, MADV_HUGEPAGE);
+
+	for (i = 0; i < 16; i++)
+		ranges[i] = (struct bmm_range){ p + 2 * i * len, len, 0, 0 };
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		exit(SKIPPED);
+	sleep_us = 1;
+	compaction_made = 1000;
+	check(!bmm_populate_ranges(ranges, 16, &options, &report));
+	check(report.small >= 16 * len / 4 && smaps_read == 1);
+	check(is_advised(p, 32 * len) && !mapping_has(p, "VmFlags", " nh"));
+}
+
 /* What was not advised could not be restored. */
 CASE(leaves_unadvised, HERE)
 {
@@ -225,6 +279,38 @@ CASE(collapse_errors, HERE)
 	expect_collapse(q, FEW, -EINVAL, BMM_CAUSE_NO_HUGE, q);
 	munmap(p + 2 * HUGE, HUGE);
 	expect_collapse(p, FEW, -ENOMEM, BMM_CAUSE_HOLE, p + 2 * HUGE);
+}
+
+/* The kernel takes what it skips of a huge page for done. */
+CASE(collapse_across_mappings, HERE)
+{
+	struct bmm_report report = REPORT;
+	char *p;
+
+	need_collapse();
+	p = small_pages(FEW);
+	check(!mprotect(p + HUGE + HUGE / 2, FEW - HUGE - HUGE / 2, PROT_READ));
+	check(!bmm_collapse(p + HUGE, HUGE, NULL, &report));
+	check(!report.huge && report.small == HUGE && report.done == HUGE);
+}
+
+CASE(collapse_around_a_hole, HERE | MAPS)
+{
+	char *p;
+
+	need_collapse();
+	p = small_pages(FEW);
+	munmap(p + 2 * HUGE + PAGE, PAGE);
+	expect_collapse(p, FEW, -ENOMEM, BMM_CAUSE_HOLE, p + 2 * HUGE + PAGE);
+}
+
+CASE(text_of_older_report, HERE)
+{
+	struct bmm_report report = REPORT;
+
+	report.size = offsetof(struct bmm_report, huge);
+	report.small = MIB; /* not of the report: what is behind it */
+	check(!bmm_report_text(&report, NULL, 0));
 }
 
 CASE(collapse_of_fragmented, HERE)

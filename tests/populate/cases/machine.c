@@ -29,7 +29,8 @@ unsigned int strays;
 uintptr_t second_node;
 const char *cpus_listed;
 unsigned int ran[2][2];
-unsigned int compaction_made;
+unsigned int compaction_made, compaction_before;
+unsigned int vmstat_refused, smaps_read;
 int collapse_error;
 pid_t locker;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -86,10 +87,17 @@ static int made_file(const char *text)
 
 static int vmstat_made(void)
 {
-	static unsigned int failures;
+	static unsigned int made;
+	unsigned int failures;
 	char text[128];
 
-	failures += compaction_made;
+	if (vmstat_refused) {
+		vmstat_refused--;
+		errno = EMFILE;
+		return -1;
+	}
+	made += compaction_made;
+	failures = compaction_before + made;
 	snprintf(text, sizeof(text),
 		 "compact_fail %u\nthp_fault_alloc 0\nthp_fault_fallback %u\n",
 		 failures, failures);
@@ -102,7 +110,10 @@ int __wrap_open64(const char *path, int flags, ...)
 	const char *list = cpus_listed;
 	char name[2] = "";
 
-	if (compaction_made && !strcmp(path, "/proc/vmstat"))
+	if (!strcmp(path, "/proc/self/smaps"))
+		__atomic_add_fetch(&smaps_read, 1, __ATOMIC_RELAXED);
+	if ((compaction_made || compaction_before) &&
+	    !strcmp(path, "/proc/vmstat"))
 		return vmstat_made();
 	if (!node || (!second_node && !list))
 		return __real_open64(path, flags, 0);
