@@ -24,7 +24,7 @@ from bulkmm.populate import room
 from bulkmm.populate.limits import Need
 from bulkmm.populate.request import Request
 from bulkmm.populate.room import FileNeed
-from bulkmm.shell.ending import LIBC
+from bulkmm.shell.ending import LIBC, hold_signals
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import name_size
 
@@ -112,8 +112,8 @@ def open_files(requests: Sequence[Request]) -> Iterator[list[Target]]:
 
     New ones get their names when the block ends, and go with a process that is killed,
     where the file system can do that. With a node, growing allocates nothing: pages
-    would be of any node. Of several runs for a file one waits for the other, so that
-    none takes back what another has taken as filled.
+    would be of any node. Of several runs for a file that exists one waits for the
+    other, so that none takes back what another has taken as filled.
     """
     with ExitStack() as stack:
         opened = {
@@ -190,19 +190,20 @@ def _check_new(request: Request) -> None:
 def _name_file(file: Target) -> Iterator[None]:
     """Give a file its name; take it back if the block fails."""
     try:
-        # a number that is not used makes this linkat(), which can follow
-        os.link(f"/proc/self/fd/{file.fd}", file.path, src_dir_fd=file.fd)
-    except OSError as error:
-        raise BulkmmError(f"{file.path}: {error.strerror}") from error
-    try:
+        try:
+            # a number that is not used makes this linkat(), which can follow
+            os.link(f"/proc/self/fd/{file.fd}", file.path, src_dir_fd=file.fd)
+        except OSError as error:
+            raise BulkmmError(f"{file.path}: {error.strerror}") from error
         yield
-    except BaseException:
+    except BaseException:  # also of a signal before the block begins
         _unlink_file(file.path, file.fd)
         raise
 
 
 def _unlink_file(path: Path, fd: int) -> None:
-    with suppress(OSError):  # it may be another file by now
+    # it may be another file by now; a second signal must not leave it
+    with hold_signals(), suppress(OSError):
         if os.path.samestat(os.fstat(fd), path.lstat()):
             path.unlink()
 
@@ -314,9 +315,10 @@ def _grow_file(file: Target) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # another size is of somebody else, who may have stored something there
-        if os.fstat(file.fd).st_size == file.size:
-            os.ftruncate(file.fd, old)
+        with hold_signals():  # a second one must not leave it as it is
+            # another size is of somebody else, who may have stored something there
+            if os.fstat(file.fd).st_size == file.size:
+                os.ftruncate(file.fd, old)
         raise
 
 

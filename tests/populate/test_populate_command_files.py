@@ -2,12 +2,14 @@
 """`bulkmm populate` with several files: each its own size and node, all or none."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import fakekernel
 import pytest
@@ -172,6 +174,55 @@ def test_names_are_taken_back_if_one_cannot_be_given(shm: Path) -> None:
     assert {path.name for path in shm.iterdir()} == {"old", "b"}
     assert (shm / "old").read_bytes() == b"kept"
     assert (shm / "b").read_text() == "another"
+
+
+def interrupt_before(
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str
+) -> None:
+    """Send the signal of Ctrl-C before each call of a function, once more."""
+    usual = getattr(module, name)
+
+    def call(*words: Any, **more: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return usual(*words, **more)
+
+    monkeypatch.setattr(module, name, call)
+
+
+def test_a_second_signal_does_not_leave_what_has_grown(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = shm / "a", shm / "b"
+    for path in paths:
+        path.write_bytes(b"kept")
+
+    def interrupted() -> None:
+        with target.open_files([Request(path, MIB, 0) for path in paths]):
+            interrupt_before(monkeypatch, os, "ftruncate")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.read_bytes() for path in paths] == [b"kept", b"kept"]
+
+
+def test_a_second_signal_does_not_leave_a_name(
+    shm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the first, right behind the call that gives a name."""
+    link = os.link
+
+    def interrupted(*words: Any, **more: Any) -> None:
+        link(*words, **more)
+        if (shm / "b").exists():
+            interrupt_before(monkeypatch, Path, "unlink")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", interrupted)
+    requests = [Request(shm / name, MIB, None) for name in ("a", "b")]
+    with pytest.raises(KeyboardInterrupt), target.open_files(requests):
+        pass
+    assert not list(shm.iterdir())
 
 
 def test_without_unnamed_files_all_are_removed(
