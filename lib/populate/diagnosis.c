@@ -23,22 +23,27 @@ static void add_count(unsigned long *sum, const char *line, const char *name)
 		*sum += strtoul(line + strcspn(line, " "), NULL, 10);
 }
 
-/* Not inline: its buffer must not be on the stack during the work. */
+/*
+ * What is behind the last counter is not read. Not inline: its buffer must not
+ * be on the stack during the work.
+ */
 __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 {
+	static const char last[] = "thp_fault_fallback ";
 	struct maps lines;
-	char line[64];
+	char line[64] = "";
 
 	*pressure = (struct pressure){ 0 };
 	if (!lines_open(&lines, "/proc/vmstat"))
 		return;
 	pressure->known = true;
-	while (lines_next(&lines, line, sizeof(line))) {
+	while (strncmp(line, last, strlen(last)) &&
+	       lines_next(&lines, line, sizeof(line))) {
 		add_count(&pressure->stalls, line, "allocstall_");
 		add_count(&pressure->compactions, line, "compact_stall ");
 		add_count(&pressure->failures, line, "compact_fail ");
 		add_count(&pressure->huge, line, "thp_fault_alloc ");
-		add_count(&pressure->small, line, "thp_fault_fallback ");
+		add_count(&pressure->small, line, last);
 	}
 	maps_close(&lines);
 }
