@@ -48,10 +48,10 @@ THP = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""}
 DEVICE = {"operation": "memmap", **COLD}
 HEADLINES = (
     Headline(
-        "a guest starts: 64 GiB of huge pages are populated ¹",
+        "a guest starts: 64 GiB of transparent huge pages are populated ¹",
         *({**THP, "use": "populate"}, 64 * GIB),
     ),
-    Headline("64 GiB of huge pages are touched ¹", {**THP, "use": ""}, 64 * GIB),
+    Headline("64 GiB of transparent huge pages are touched ¹", {**THP, "use": ""}, 64 * GIB),
     Headline("a device of {} comes up, fsdax", {**DEVICE, "memory": "pmem-fsdax"}),
     Headline(
         "a device of {} comes up, devdax 2 MiB", {**DEVICE, "memory": "pmem-devdax"}
