@@ -19,7 +19,9 @@
 void **vmap_array;
 uint64_t *vmap_middle, *vmap_tables;
 
-typedef int pages_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages);
+/* The series upstream/7.3/vmap adds the size of entries, which others ignore. */
+typedef int pages_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages,
+		     unsigned int shift);
 typedef int range_fn(uint64_t from, uint64_t to, uint64_t physical,
 		     uint64_t prot, unsigned int shift);
 typedef int vmalloc_fn(uint64_t from, uint64_t to, uint64_t prot, void **pages,
@@ -142,7 +144,7 @@ static int call(const struct scenario *s, uint64_t at, void **pages)
 		 prot = vmap_prots[v[PROT]];
 
 	if (v[ENTRY] == PAGE_ARRAY)
-		return map_pages(at, end, prot, pages);
+		return map_pages(at, end, prot, pages, (unsigned int)v[SHIFT]);
 	if (v[ENTRY] == VMALLOC)
 		return map_vmalloc(at, end, prot, pages, (unsigned int)v[SHIFT]);
 	return map_range(at, end, (VMAP_START + v[PHYSICAL]) * PAGE, prot,

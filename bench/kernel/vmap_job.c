@@ -5,7 +5,8 @@
 
 #include "vmap.h"
 
-#define ANY_SIZE 63 /* as in ioremap(): any size of entry */
+#define ANY_SIZE    63 /* as in ioremap(): any size of entry */
+#define BLOCK_SHIFT 21
 
 const char *const vmap_fields[FIELDS + 1] = {
 	"entry", "seed",   "at",   "pages", "order",	"missing",
@@ -40,9 +41,10 @@ static const struct {
 	{ "vmap-100m-order8", RUNS, WHOLE, .value[ORDER] = 8 },
 	{ "vmap-100m-order9", RUNS, WHOLE, .value[ORDER] = 9 },
 	{ "vmap-100m-mixed", MIXED, WHOLE },
-	{ "vmap-100m-order8-adjacent", ADJACENT, true, WHOLE, EMPTY },
+	{ "vmap-100m-order8-adjacent", ADJACENT, true, WHOLE, EMPTY,
+	  .value[SHIFT] = BLOCK_SHIFT },
 	{ "vmap-100m-order9-empty", RUNS, true, WHOLE, EMPTY,
-	  .value[ORDER] = 9 },
+	  .value[ORDER] = 9, .value[SHIFT] = BLOCK_SHIFT },
 	{ "vmap-256k-order0", RUNS, .pages = VMAP_ARRAY, EACH(64) },
 	{ "vmap-256k-order0-far", FAR, .pages = VMAP_ARRAY, EACH(64) },
 	/* each call spans the end of a table */
