@@ -51,7 +51,10 @@ HEADLINES = (
         "a guest starts: 64 GiB of transparent huge pages are populated ¹",
         *({**THP, "use": "populate"}, 64 * GIB),
     ),
-    Headline("64 GiB of transparent huge pages are touched ¹", {**THP, "use": ""}, 64 * GIB),
+    Headline(
+        "64 GiB of transparent huge pages are touched ¹",
+        *({**THP, "use": ""}, 64 * GIB),
+    ),
     Headline("a device of {} comes up, fsdax", {**DEVICE, "memory": "pmem-fsdax"}),
     Headline(
         "a device of {} comes up, devdax 2 MiB", {**DEVICE, "memory": "pmem-devdax"}

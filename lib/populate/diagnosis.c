@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Why a range could not be populated, or was slow. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define GUARD	(1ULL << 58) /* since Linux 6.15 */
 #define SWAPPED (1ULL << 62)
 
+#define LAST "thp_fault_fallback " /* what is behind it is not read */
+
 /* Adds what a line says if its name begins with @name. */
 static void add_count(unsigned long *sum, const char *line, const char *name)
 {
@@ -23,29 +26,55 @@ static void add_count(unsigned long *sum, const char *line, const char *name)
 		*sum += strtoul(line + strcspn(line, " "), NULL, 10);
 }
 
-/*
- * What is behind the last counter is not read. Not inline: its buffer must not
- * be on the stack during the work.
- */
+static void add_counts(struct pressure *pressure, const char *line)
+{
+	add_count(&pressure->stalls, line, "allocstall_");
+	add_count(&pressure->compactions, line, "compact_stall ");
+	add_count(&pressure->failures, line, "compact_fail ");
+	add_count(&pressure->huge, line, "thp_fault_alloc ");
+	add_count(&pressure->small, line, LAST);
+}
+
+/* Each call sums up the counters of all CPUs: the fewer, the better. */
+static void read_counters(struct pressure *pressure, char *text, size_t size)
+{
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	char *line = text, *end;
+	size_t kept = 0;
+	ssize_t got;
+
+	*pressure = (struct pressure){ .known = fd >= 0 };
+	if (fd < 0)
+		return;
+	while (strncmp(line, LAST, strlen(LAST)) &&
+	       (got = read(fd, text + kept, size - kept - 1)) > 0) {
+		text[kept + (size_t)got] = 0;
+		for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+			add_counts(pressure, line);
+			if (!strncmp(line, LAST, strlen(LAST)))
+				break;
+		}
+		kept = strlen(line);
+		if (!end)
+			memmove(text, line, kept + 1);
+	}
+	close(fd);
+}
+
+/* Not inline, as the next: its buffer must not be on the stack during the work. */
 __attribute__((noinline)) void pressure_read(struct pressure *pressure)
 {
-	static const char last[] = "thp_fault_fallback ";
-	struct maps lines;
-	char line[64] = "";
+	char text[2048];
 
-	*pressure = (struct pressure){ 0 };
-	if (!lines_open(&lines, "/proc/vmstat"))
-		return;
-	pressure->known = true;
-	while (strncmp(line, last, strlen(last)) &&
-	       lines_next(&lines, line, sizeof(line))) {
-		add_count(&pressure->stalls, line, "allocstall_");
-		add_count(&pressure->compactions, line, "compact_stall ");
-		add_count(&pressure->failures, line, "compact_fail ");
-		add_count(&pressure->huge, line, "thp_fault_alloc ");
-		add_count(&pressure->small, line, last);
-	}
-	maps_close(&lines);
+	read_counters(pressure, text, sizeof(text));
+}
+
+/* By a thread that may have a stack of 16 KiB. */
+__attribute__((noinline)) void pressure_read_little(struct pressure *pressure)
+{
+	char text[1024];
+
+	read_counters(pressure, text, sizeof(text));
 }
 
 /* Of the calling thread. */

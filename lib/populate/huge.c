@@ -124,7 +124,7 @@ static bool was_in_vain(struct pressure *last, size_t missing)
 	struct pressure before = *last;
 	size_t got;
 
-	pressure_read(last);
+	pressure_read_little(last);
 	if (!before.known || !last->known)
 		return false;
 	got = last->huge - before.huge;

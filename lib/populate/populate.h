@@ -362,6 +362,7 @@ struct thread_usage {
 };
 
 void pressure_read(struct pressure *pressure);
+void pressure_read_little(struct pressure *pressure);
 void usage_read(struct thread_usage *usage);
 bool was_preempted(const struct thread_usage *before, uint64_t ns);
 enum bmm_cause cause_of_slowness(const struct workers *workers,

@@ -66,7 +66,7 @@ def child(last):
             os.kill(os.getpid(), signal.SIGKILL)
         write(self, name, text, **how)
     SystemFiles.write = counted
-    with probes.installed(home, ["set_zone_contiguous", "vmap_range_noflush"]) as probe:
+    with probes.install_probes(home, ["set_zone_contiguous", "vmap_range_noflush"]) as probe:
         probe.read()
 before, killed = settings(), 0
 while True:
@@ -279,7 +279,7 @@ def test_what_counting_costs(kernel: str) -> None:
         ("worth", "-o", "/counted", "--", "sh", "-c", f"{{ {FASTEST}; }} >/ns"),
         ("sh", "cat /ns /counted"),
     ]
-    machine = {"counted": True, "accel": "tcg"}
+    machine = {"icount": True, "accel": "tcg"}
     _, plain, _, with_worth = guest.run_guest(
         kernel, steps, "init_on_alloc=0", **machine
     )
