@@ -43,8 +43,8 @@ static const struct {
 	{ "vmap-100m-mixed", MIXED, WHOLE },
 	{ "vmap-100m-order8-adjacent", ADJACENT, true, WHOLE, EMPTY,
 	  .value[SHIFT] = BLOCK_SHIFT },
-	{ "vmap-100m-order9-empty", RUNS, true, WHOLE, EMPTY,
-	  .value[ORDER] = 9, .value[SHIFT] = BLOCK_SHIFT },
+	{ "vmap-100m-order9-empty", RUNS, true, WHOLE, EMPTY, .value[ORDER] = 9,
+	  .value[SHIFT] = BLOCK_SHIFT },
 	{ "vmap-256k-order0", RUNS, .pages = VMAP_ARRAY, EACH(64) },
 	{ "vmap-256k-order0-far", FAR, .pages = VMAP_ARRAY, EACH(64) },
 	/* each call spans the end of a table */

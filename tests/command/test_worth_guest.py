@@ -66,7 +66,8 @@ def child(last):
             os.kill(os.getpid(), signal.SIGKILL)
         write(self, name, text, **how)
     SystemFiles.write = counted
-    with probes.install_probes(home, ["set_zone_contiguous", "vmap_range_noflush"]) as probe:
+    functions = ["set_zone_contiguous", "vmap_range_noflush"]
+    with probes.install_probes(home, functions) as probe:
         probe.read()
 before, killed = settings(), 0
 while True:
