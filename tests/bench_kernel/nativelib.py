@@ -5,6 +5,7 @@ import io
 import lzma
 import re
 import resource
+import signal
 import tarfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from programs import run_program
 
 from bench.kernel import find, measure, process, vmlinux
 from bulkmm.results.model import Document
+from bulkmm.shell.ending import SIGNALS
 from bulkmm.shell.progress import Progress
 
 
@@ -39,9 +41,17 @@ SESSION = ExitStack()  # what is prepared, until the session ends
 
 @cache
 def prepared(kernel: Path, module: Path | None, mitigations: str) -> process.Prepared:
-    """Return a kernel for the harness: preparing one takes longer than most runs."""
+    """Return a kernel for the harness: preparing one takes longer than most runs.
+
+    The signals that it holds meanwhile are not held from the tests that follow.
+    """
+    usual = {number: signal.getsignal(number) for number in SIGNALS}
     context = process.prepare_kernel(kernel, module, mitigations, Progress())
-    return SESSION.enter_context(context)
+    try:
+        return SESSION.enter_context(context)
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
