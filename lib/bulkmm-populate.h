@@ -10,9 +10,7 @@
 #define BMM_ON_NODE  1U /* node is set: take new pages only from there */
 #define BMM_READ     2U /* populate for reading: shared files stay clean */
 #define BMM_IN_ORDER 4U /* ready() is called in ascending address order */
-
-#define BMM_COMPACT \
-	8U /* go on compacting memory for huge pages, in vain, too */
+#define BMM_COMPACT  8U /* memory is compacted for huge pages, in vain, too */
 
 #define BMM_RANGES_MAX 1024U /* ranges of one call */
 

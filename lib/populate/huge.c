@@ -16,8 +16,7 @@
 
 #include "populate.h"
 
-#define LOOK_AFTER \
-	(128 * MIB) /* between questions after slices that are quick */
+#define ASK_AFTER (128 * MIB) /* between questions, if slices are quick */
 
 static bool advise(const struct small *small, int advice)
 {
@@ -167,7 +166,7 @@ static void ask_kernel(struct workers *workers, struct segment *segment,
 	if (was_in_vain(&workers->asked, missing))
 		give_up(workers, segment);
 	pthread_mutex_lock(&workers->lock);
-	workers->ask_at = workers->report.done + LOOK_AFTER;
+	workers->ask_at = workers->report.done + ASK_AFTER;
 	if (segment->settled) /* another one may be as bad */
 		workers->ask_at = 0;
 	workers->asking = false;
@@ -179,21 +178,21 @@ static void ask_kernel(struct workers *workers, struct segment *segment,
  * @workers: the workers, not locked
  * @slice:   has been populated
  * @ns:      time that took
- *
- * Return: its bytes that are in huge pages; 0 if the kernel does not tell.
+ * @result:  result: its bytes in huge pages, 0 if the kernel does not tell; and
+ *           those for which none were tried
  */
-size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
-			uint64_t ns)
+void watch_huge_pages(struct workers *workers, const struct slice *slice,
+		      uint64_t ns, struct page_result *result)
 {
 	struct segment *segment = slice->segment;
 	size_t huge = workers->huge, blocks = 0, there = 0;
 	uintptr_t at = (slice->from + huge - 1) & -huge;
 	int is = 1;
 
-	if (workers->len < SMALL)
-		return 0;
-	if (segment->map.page > (size_t)sysconf(_SC_PAGESIZE))
-		return slice->to - slice->from;
+	if (segment->map.page > (size_t)sysconf(_SC_PAGESIZE)) {
+		result->huge = slice->to - slice->from;
+		return;
+	}
 	for (; at < slice->to && slice->to - at >= huge; at += huge) {
 		blocks++;
 		if (is >= 0)
@@ -203,7 +202,9 @@ size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
 	if (2 * there < blocks && !(workers->options.flags & BMM_COMPACT) &&
 	    segment->map.flags & (ANONYMOUS | UNWATCHED))
 		ask_kernel(workers, segment, ns, is < 0 ? 0 : blocks - there);
-	return there * huge;
+	result->huge = there * huge;
+	if (slice->small)
+		result->small = slice->to - slice->from - result->huge;
 }
 
 /* What was advised is as it was. */

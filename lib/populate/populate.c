@@ -31,16 +31,8 @@ static int refuse(struct bmm_report *to, const struct refusal *refusal)
 static void populate_slice(struct workers *workers, const struct slice *slice,
 			   struct page_result *result)
 {
-	uint64_t begin = bmm_host_clock();
-
 	pages_populate(&workers->pages, slice->from, slice->to,
 		       &slice->segment->map, result);
-	if (result->error)
-		return;
-	result->huge = watch_huge_pages(workers, slice,
-					bmm_host_clock() - begin);
-	if (slice->small)
-		result->small = slice->to - slice->from - result->huge;
 }
 
 static void clear_slice(struct workers *workers, const struct slice *slice,
@@ -121,7 +113,8 @@ static int populate(struct workers *workers, struct refusal *refusal,
 	workers->work = populate_slice;
 	look_around(workers);
 	allow_threads(workers);
-	if (workers->len >= SMALL)
+	workers->watches = workers->len >= SMALL;
+	if (workers->watches)
 		pressure_read(&before);
 	workers->asked = before;
 	refusal->error = run_on_nodes(workers, refusal);

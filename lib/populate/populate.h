@@ -189,12 +189,11 @@ struct slice {
 	bool small; /* no huge pages are tried */
 };
 
-/* diagnosis.c: why something failed, or was slow */
+/* diagnosis.c: why something failed, or was slow; so far, from /proc/vmstat */
 struct pressure {
-	unsigned long stalls, compactions,
-		failures;	   /* from /proc/vmstat, and */
-	unsigned long huge, small; /* faults that got a huge page, or not */
 	bool known;
+	unsigned long stalls, compactions, failures;
+	unsigned long huge, small; /* faults that got a huge page, or not */
 };
 
 /* ready.c: what is done and has not been passed to the program */
@@ -244,8 +243,9 @@ struct workers {
 	struct bmm_report report;
 	work_fn *work;
 	struct pages pages;
-	size_t len;  /* of all extents */
-	size_t huge; /* bytes of a transparent huge page */
+	bool watches; /* what pages slices get */
+	size_t len;   /* of all extents */
+	size_t huge;  /* bytes of a transparent huge page */
 	struct extent first;
 	struct extent *extents; /* that, or in the memory */
 	unsigned int extents_nr;
@@ -351,8 +351,8 @@ void allow_threads(struct workers *workers);
 unsigned int limit_threads(struct workers *workers);
 
 /* huge.c */
-size_t watch_huge_pages(struct workers *workers, const struct slice *slice,
-			uint64_t ns);
+void watch_huge_pages(struct workers *workers, const struct slice *slice,
+		      uint64_t ns, struct page_result *result);
 void restore_huge_pages(struct workers *workers);
 
 /* diagnosis.c, continued */

@@ -122,6 +122,8 @@ bool process_slice(struct worker *worker)
 		workers->work(workers, &slice, &result);
 	start = bmm_host_clock() - start;
 	preempted = start >= SLOW_NS && was_preempted(&usage, start);
+	if (workers->watches && !result.error) /* no part of the slice's time */
+		watch_huge_pages(workers, &slice, start, &result);
 	pthread_mutex_lock(&workers->lock);
 	if (slice.cold)
 		workers->reading = false;
