@@ -98,16 +98,7 @@ static void poison(char **word)
 
 static uint64_t free_bytes(void)
 {
-	char line[128];
-	uint64_t kib = 0;
-	FILE *file = fopen("/proc/meminfo", "r");
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "MemFree: %lu", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib << 10;
+	return number_in("/proc/meminfo", "MemFree: %lu") << 10;
 }
 
 /*

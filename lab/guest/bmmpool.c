@@ -147,19 +147,10 @@ static void prepare(const struct memory *m, const char *word,
 		errx(1, "no option %s", word);
 }
 
-/* Of huge pages, on all of the machine: /proc/vmstat. */
+/* Of huge pages, on all of the machine. */
 static unsigned long failed_compactions(void)
 {
-	FILE *file = fopen("/proc/vmstat", "r");
-	unsigned long count = 0;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "compact_fail %lu", &count) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return count;
+	return number_in("/proc/vmstat", "compact_fail %lu");
 }
 
 /* Whether no mapping is advised to have small pages, other than by the kind. */

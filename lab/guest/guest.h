@@ -112,6 +112,21 @@ static inline void *advised(uint64_t bytes, uint64_t align, int advice)
 	return at;
 }
 
+/* The number of a line of a file, such as "MemFree: %lu"; 0: there is none. */
+static inline uint64_t number_in(const char *path, const char *format)
+{
+	char line[128];
+	uint64_t count = 0;
+	FILE *file = fopen(path, "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, format, &count) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return count;
+}
+
 /* An ioctl() that must succeed, and what it returns. */
 #define IOCTL(fd, request, argument)                     \
 	({                                               \

@@ -124,20 +124,24 @@ static void *on_a_node(void *arg)
 	return NULL;
 }
 
-/* A program's thread may have no more than that: where it runs is found out. */
-CASE(little_stack_on_a_node, HERE)
+/* By a thread with as little stack as a program's may have. */
+static void run_on_little_stack(void *(*run)(void *), char *p)
 {
+	size_t tls = sizeof(much);
 	pthread_attr_t least;
 	pthread_t thread;
-	size_t tls = sizeof(much);
 
-	needs_no_sanitizer();
-	nodes_made = true;
+	nodes_made = true; /* where it runs is found out */
 	pthread_attr_init(&least);
 	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN + tls);
-	check(!__real_pthread_create(&thread, &least, on_a_node,
-				     anonymous(LEN)));
+	check(!__real_pthread_create(&thread, &least, run, p));
 	pthread_join(thread, NULL);
+}
+
+CASE(little_stack_on_a_node, HERE)
+{
+	needs_no_sanitizer();
+	run_on_little_stack(on_a_node, anonymous(LEN));
 }
 
 static void *give_up_huge(void *arg)
@@ -151,21 +155,15 @@ static void *give_up_huge(void *arg)
 
 CASE(little_stack_gives_up_huge, HERE | MAPS)
 {
-	size_t len = 2 * LEN, tls = sizeof(much);
+	size_t len = 2 * LEN;
 	char *p = map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	pthread_attr_t least;
-	pthread_t thread;
 
 	needs_no_sanitizer();
 	if (madvise(p, len, MADV_HUGEPAGE) ||
 	    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		exit(SKIPPED);
 	compaction_made = 1000;
-	nodes_made = true;
-	pthread_attr_init(&least);
-	pthread_attr_setstacksize(&least, (size_t)PTHREAD_STACK_MIN + tls);
-	check(!__real_pthread_create(&thread, &least, give_up_huge, p));
-	pthread_join(thread, NULL);
+	run_on_little_stack(give_up_huge, p);
 }
 
 /* As in a program that locks all that it will ever map. */
