@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import fakekernel
 from programs import run_program
 
+from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import target
 from bulkmm.populate.request import Request
 
@@ -43,3 +45,16 @@ def count_used(place: Path) -> int:
     """Return the bytes that a file system has given out."""
     room = os.statvfs(place)
     return (room.f_blocks - room.f_bfree) * room.f_frsize
+
+
+def fake_two_nodes(
+    root: Path, pools: dict[int, tuple[int, int, int]], *, swap_kib: int
+) -> SystemFiles:
+    """Make up a machine of 200 MiB, half of it on each node, and its pools."""
+    fake = fakekernel.Fake(root)
+    fakekernel.make_pool(fake, pools)
+    fake.write("/proc/meminfo", f"MemTotal: 204800 kB\nSwapFree: {swap_kib} kB")
+    for node in (0, 1):
+        home = f"/sys/devices/system/node/node{node}"
+        fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
+    return SystemFiles(root)

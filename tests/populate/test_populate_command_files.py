@@ -14,9 +14,15 @@ from typing import Any
 import fakekernel
 import pytest
 import rootlib
-from populatelib import COMMAND, MIB, count_resident, count_used, run_populate
+from populatelib import (
+    COMMAND,
+    MIB,
+    count_resident,
+    count_used,
+    fake_two_nodes,
+    run_populate,
+)
 
-from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits, room, target
 from bulkmm.populate.limits import Limit, Need
 from bulkmm.populate.request import Request, parse_requests
@@ -257,13 +263,7 @@ def test_two_runs_lock_the_files_in_the_same_order(shm: Path) -> None:
 
 
 def test_limits_of_a_node_and_of_reservations_count_their_own(tmp_path: Path) -> None:
-    fake = fakekernel.Fake(tmp_path)
-    fakekernel.make_pool(fake, {0: (0, 0, 0), 1: (0, 0, 0)})
-    fake.write("/proc/meminfo", "MemTotal: 204800 kB\nSwapFree: 0 kB")
-    for node in (0, 1):
-        home = f"/sys/devices/system/node/node{node}"
-        fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
-    root = SystemFiles(tmp_path)
+    root = fake_two_nodes(tmp_path, {0: (0, 0, 0), 1: (0, 0, 0)}, swap_kib=0)
     earlier_needs = [Need("a", 60 * MIB, 4096, 0), Need("b", 96 * MIB, 2 * MIB)]
     tables = 60 * MIB // limits.TABLES
     need = Need("c", 60 * MIB, 4096, 1)

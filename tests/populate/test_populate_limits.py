@@ -13,7 +13,14 @@ from pathlib import Path
 import fakekernel
 import pytest
 import rootlib
-from populatelib import COMMAND, MIB, count_resident, count_used, run_populate
+from populatelib import (
+    COMMAND,
+    MIB,
+    count_resident,
+    count_used,
+    fake_two_nodes,
+    run_populate,
+)
 from programs import run_program
 
 from bulkmm.control.system_files import SystemFiles
@@ -221,13 +228,7 @@ def test_what_programs_hold_is_not_free(
 
 
 def test_what_pools_hold_is_left_to_neither_machine_nor_node(tmp_path: Path) -> None:
-    fake = fakekernel.Fake(tmp_path)
-    fakekernel.make_pool(fake, {0: (10, 10, 0), 1: (30, 0, 0)})
-    fake.write("/proc/meminfo", "MemTotal: 204800 kB\nSwapFree: 2048 kB")
-    for node in (0, 1):
-        home = f"/sys/devices/system/node/node{node}"
-        fake.write(f"{home}/meminfo", f"Node {node} MemTotal: 102400 kB")
-    root = SystemFiles(tmp_path)
+    root = fake_two_nodes(tmp_path, {0: (10, 10, 0), 1: (30, 0, 0)}, swap_kib=2048)
     assert find_tightest(root, 4096) == limits.Limit("the machine", 122 * MIB)
     assert find_tightest(root, 4096, 0) == limits.Limit("node 0", 82 * MIB, 0)
     assert find_tightest(root, 4096, 1) == limits.Limit("node 1", 42 * MIB, 1)
