@@ -25,7 +25,7 @@ TOOLS = ("build-essential", "lintian")
 INSTALLED = ("dkms", "dracut-core", "initramfs-tools")  # with these: tests/packages
 # all sources of the packages and their build
 PARTS = (
-    "LICENSE", "LICENSES", "README.md", "bench/core", "bulkmm", "core", "debian",
+    "LICENSE", "LICENSES", "README.md", "bench/library", "bulkmm", "core", "debian",
     "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md",
     "lib", "meson.build", "module", "pyproject.toml",
     "scripts", "tests/core", "tests/lib", "tests/populate",

@@ -24,7 +24,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "../../bench/core/bench.h"
+#include "../../bench/library/bench.h"
 
 #define ROOM ((size_t)1 << 20)
 

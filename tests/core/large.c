@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../bench/core/bench.h"
+#include "../../bench/library/bench.h"
 
 #define SPAN   ((size_t)2 << 20)
 #define MORE   ((size_t)64 << 10) /* all that a length cut to 32 bits leaves */

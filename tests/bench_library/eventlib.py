@@ -18,7 +18,7 @@ Times = Mapping[str, Sequence[Sequence[int]]]  # of a variant: by process, by ro
 def broken(to: Path, name: str, right: str, wrong: str) -> Path:
     """Return the program whose source has something else in one place."""
     source = to / "bench"
-    shutil.copytree(ROOT / "bench" / "core", source)
+    shutil.copytree(ROOT / "bench" / "library", source)
     text = (source / name).read_text()
     assert text.count(right) == 1
     (source / name).write_text(text.replace(right, wrong))
