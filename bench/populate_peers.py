@@ -2,15 +2,13 @@
 """Programs that make memory resident by their own code: the peers of populate.
 
 QEMU and a JVM are timed until they answer: with memory that they populate as they
-start, less without, in succession. A sample is the median of several such differences,
-because a start varies. perf times itself. None of them shows its pages, so that nothing
-verifies them.
+start, less without, in succession. perf times itself. None of them shows its pages, so
+that nothing verifies them.
 """
 
 import os
 import select
 import shutil
-import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +24,6 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import MIB, PAGE, name_size
 
 LATEST = 120  # seconds per sample, or start
-STARTS = 3  # differences per sample
 HUGE = 2 * MIB
 THREADS_MAX = 512  # of the library and of the programs
 Way = tuple[str, Callable[[str], Iterator[Event]]]  # name; events by scenario
@@ -228,17 +225,9 @@ def _last_line(text: str) -> str:
 def _time_starts(
     plain: list[str], populating: list[str], ready: bytes, task: Task
 ) -> int:
-    """Return the ns that populating adds to a start: the median of several times."""
-    differences = []
-    for _ in range(STARTS):
-        ns = _time_start(plain, ready, is_small=task.is_small)
-        more = _time_start(populating, ready, is_small=task.is_small)
-        differences.append(more - ns)
-    if (median := statistics.median_low(differences)) <= 0:
-        raise BulkmmError(
-            "its start varies by more than populating takes: give a larger --size"
-        )
-    return median
+    """Return the ns that populating adds to a start; it can be less than none."""
+    ns = _time_start(plain, ready, is_small=task.is_small)
+    return _time_start(populating, ready, is_small=task.is_small) - ns
 
 
 def _time_start(command: list[str], ready: bytes, *, is_small: bool) -> int:
