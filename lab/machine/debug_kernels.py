@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernels of the lab's own configuration and their options.
 
-Each is "make allnoconfig" plus fragments in lab/kernels.
+Each is "make allnoconfig" plus fragments in lab/kernels. What only one series knows is
+in a file of its own: NAME-SERIES.config, beside NAME.config.
 """
 
 import re
@@ -11,9 +12,14 @@ from pathlib import Path
 from lab.machine.arch import X86_64, Arch
 from lab.paths import FRAGMENTS, UPSTREAM, content_key
 
-SERIES = X86_64.series[-1]  # of the source
+NEWEST = X86_64.series[-1]
 PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
+# what a patch adds: an option that builds tests in, and the name of their suite
+TEST = re.compile(r"^\+config (\w+_KUNIT_TEST)$", re.MULTILINE)
+SUITE = re.compile(
+    r'^\+static struct kunit_suite \w+ = \{\n\+\t\.name = "(.+)",$', re.MULTILINE
+)
 ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
 
 
@@ -23,26 +29,44 @@ class Kind:
 
     name: str
     fragments: tuple[str, ...]
+    series: str = NEWEST  # of the source
     can_poison: bool = False  # fill freed memory with a pattern and check it
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
-    patched: bool = False  # with the patches in upstream/ for SERIES
+    patched: bool = False  # with the patches in upstream/ for the series
     compiler: str = X86_64.compiler
 
     @property
     def patches(self) -> list[Path]:
         """Return the patches that its source gets, without cover letters."""
-        return sorted(UPSTREAM.glob(f"{SERIES}/*/{PATCH}")) if self.patched else []
+        return sorted(UPSTREAM.glob(f"{self.series}/*/{PATCH}")) if self.patched else []
 
     @property
     def files(self) -> list[Path]:
         """Return the fragments."""
-        return [FRAGMENTS / f"{name}.config" for name in self.fragments]
+        names = (
+            f"{fragment}{end}.config"
+            for fragment in self.fragments
+            for end in ("", f"-{self.series}")
+        )
+        return [path for name in names if (path := FRAGMENTS / name).is_file()]
 
     @property
     def text(self) -> str:
-        """Return the text of all fragments."""
-        return "".join(file.read_text(encoding="ascii") for file in self.files)
+        """Return the text of all fragments, and the options of the patches' tests."""
+        fragments = [file.read_text(encoding="ascii") for file in self.files]
+        tests = [f"CONFIG_{option}=y\n" for option in self._find_added(TEST)]
+        return "".join((*fragments, *tests))
+
+    @property
+    def suites(self) -> list[str]:
+        """Return the KUnit suites that the patches add."""
+        return self._find_added(SUITE)
+
+    def _find_added(self, pattern: re.Pattern[str]) -> list[str]:
+        """Return what the patches add: the pattern's group in each."""
+        texts = (patch.read_text(encoding="utf-8") for patch in self.patches)
+        return [match for text in texts for match in pattern.findall(text)]
 
     @property
     def proves_locking(self) -> bool:
@@ -66,6 +90,7 @@ class Kind:
         return f"{version}-{self.name}.{key}-{X86_64.debian}"
 
 
+PLAIN = ("guest", "plain", "kunit")
 KINDS = (
     Kind("debug", ("guest", "debug"), can_poison=True, slow=8),
     # bdev_free_inode() frees a gendisk before its queue's kobject is released
@@ -79,10 +104,14 @@ KINDS = (
     Kind("kasan", ("guest", "kasan"), slow=8),
     Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
     # the same configuration: a ratio between these two is the patches' alone
-    Kind("base", ("guest", "plain")),
-    Kind("patched", ("guest", "plain"), patched=True),
+    Kind("base", PLAIN),
+    Kind("patched", PLAIN, patched=True),
+    # and these two
+    Kind("base-6.12", PLAIN, series="6.12"),
+    Kind("patched-6.12", PLAIN, series="6.12", patched=True),
 )
 NAMES = tuple(kind.name for kind in KINDS)
+PATCHED = tuple(kind.name for kind in KINDS if kind.patched)
 
 
 def find_kind(name: str) -> Kind | None:

@@ -15,7 +15,7 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import kernels, upstream
 from lab.machine.arch import X86_64
-from lab.machine.debug_kernels import SERIES, Kind, list_lacking
+from lab.machine.debug_kernels import Kind, list_lacking
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 from lab.paths import lock_directory, made_whole, need_space
@@ -34,7 +34,7 @@ EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
-    stock = kernels.find_fetched(root, SERIES)
+    stock = kernels.find_fetched(root, kind.series)
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
 
@@ -67,7 +67,7 @@ def prepare_build(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     if not (root.path / "usr/bin" / name).exists():
         with progress.step(f"installing {name}"):
             root.run([*INSTALL, name], LIMIT)
-    return kernels.fetch_kernel(root, SERIES, progress)
+    return kernels.fetch_kernel(root, kind.series, progress)
 
 
 def _remove_others(kernel: Kernel, kind: Kind) -> None:

@@ -43,7 +43,7 @@ class Choice:
     @property
     def series(self) -> str:
         """Return the series or full release."""
-        return debug_kernels.SERIES if self.kind else self.name
+        return self.kind.series if self.kind else self.name
 
 
 @dataclass(frozen=True)

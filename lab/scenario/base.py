@@ -81,7 +81,7 @@ class Needs:
     """The kernels and the architecture that it needs."""
 
     since: str = ""  # the oldest kernel that supports it; "": all do
-    kind: str = ""  # of the lab's own kernels: runs on no other
+    kinds: tuple[str, ...] = ()  # of the lab's own kernels: runs on no other
     lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
     x86_only: str = ""  # what of it is for x86-64 only
 
@@ -128,8 +128,8 @@ class Scenario:
                 f"{self.name}: its disk would be reported on the kernel {name}, "
                 "which frees disks before what they hold is released"
             )
-        if needs.kind not in ("", name):
-            return f"{self.name} needs kernel {needs.kind}, not {name}"
+        if needs.kinds and name not in needs.kinds:
+            return f"{self.name} needs kernel {' or '.join(needs.kinds)}, not {name}"
         if needs.since and not is_at_least(kernel.series, needs.since):
             return f"{self.name} needs kernel {needs.since} or later, not {name}"
         return ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bulkmm.results.model import Check
 from lab import state
+from lab.machine.debug_kernels import PATCHED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import (
@@ -103,7 +104,7 @@ SCENARIOS = (
         takes=("seed", "break_one_word"),
         runs=base.Runs(
             quick=("",),
-            debug={"patched": ("",)},
+            debug=dict.fromkeys(PATCHED, ("",)),
         ),
         needs=base.Needs(
             lacking_debug=LACKING,  # io_uring

@@ -366,7 +366,7 @@ SCENARIOS = (
             modules=(),
         ),
         needs=base.Needs(
-            kind="kasan",
+            kinds=("kasan",),
         ),
     ),
     _faults(
@@ -386,7 +386,7 @@ SCENARIOS = (
         ),
         seconds=300,
         needs=base.Needs(
-            kind="debug-kobject",
+            kinds=("debug-kobject",),
         ),
     ),
 )

@@ -19,7 +19,9 @@ from lab.machine.debug_kernels import Kind
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 
-DEBUG, PATCHED = debug_kernels.KINDS[0], debug_kernels.KINDS[-1]
+DEBUG = debug_kernels.KINDS[0]
+BASES = [kind for kind in debug_kernels.KINDS if kind.name.startswith("base")]
+PATCHED = [kind for kind in debug_kernels.KINDS if kind.patched]
 
 
 @pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
@@ -76,7 +78,8 @@ def test_an_option_that_does_not_take_is_no_kernel(
 def test_what_other_patches_have_left_is_not_built_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, kind = DebianRoot(tmp_path), PATCHED
+    lab, kind = DebianRoot(tmp_path), debug_kernels.find_kind("patched")
+    assert kind
     stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
     builds = [
         debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
@@ -150,10 +153,13 @@ def names_changed(patch: Path) -> list[str]:
 
 
 @pytest.mark.lab
-def test_a_patch_that_does_not_apply(lab_source: tuple[root.DebianRoot, Path]) -> None:
+@pytest.mark.parametrize("kind", PATCHED, ids=debug_kernels.PATCHED)
+def test_a_patch_that_does_not_apply(
+    kind: Kind, lab_source: tuple[root.DebianRoot, Path]
+) -> None:
     lab, source = lab_source
-    patches = [patch for patch in PATCHED.patches if names_changed(patch)]
-    assert {patch.parent.name for patch in patches} >= {"copy", "hotplug"}
+    patches = [patch for patch in kind.patches if names_changed(patch)]
+    assert "hugetlb-fork" in {patch.parent.name for patch in patches}
     for patch in patches:
         for name in names_changed(patch):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +174,8 @@ def test_a_patch_that_does_not_apply(lab_source: tuple[root.DebianRoot, Path]) -
 @pytest.mark.lab
 def test_a_patch_that_applies(lab_source: tuple[root.DebianRoot, Path]) -> None:
     lab, source = lab_source
-    (patch,) = (patch for patch in PATCHED.patches if patch.parent.name == "hotplug")
+    patches = (patch for kind in PATCHED for patch in kind.patches)
+    (patch,) = (patch for patch in patches if patch.parent.name == "hotplug")
     # as the patch wants it: what stays and what goes, wherever it was
     lines = patch.read_text().partition("\n@@ ")[2].splitlines()[1:]
     old = [line[1:] for line in lines if line[:1] in (" ", "-") and line != "-- "]
@@ -179,26 +186,45 @@ def test_a_patch_that_applies(lab_source: tuple[root.DebianRoot, Path]) -> None:
     assert "max(pageblock_start_pfn" in file.read_text()
 
 
-def test_the_control_differs_by_its_patches_only() -> None:
-    base = debug_kernels.find_kind("base")
-    assert base
+@pytest.mark.parametrize(("kind", "base"), [*zip(PATCHED, BASES, strict=True)])
+def test_the_control_differs_by_its_patches_only(kind: Kind, base: Kind) -> None:
+    """And by their tests, whose objects are their own."""
+    assert base.series == kind.series
     assert base.patches == []
-    assert PATCHED.patches
-    assert base.text == PATCHED.text
+    assert {patch.parents[1].name for patch in kind.patches} == {kind.series}
+    more = [line for line in kind.text.splitlines() if "_KUNIT_TEST=y" in line]
+    assert base.text.splitlines() + more == kind.text.splitlines()
 
 
+def test_the_patches_bring_their_tests() -> None:
+    kind = debug_kernels.find_kind("patched")
+    assert kind
+    assert {"memmap", "vmap"} <= {*kind.suites}
+    options = debug_kernels.parse_options(kind.text)
+    assert options["CONFIG_MEMMAP_KUNIT_TEST"] == "y"
+    # a suite without an option would not be built, and one without a name not missed
+    assert sum("KUNIT_TEST" in name for name in options) == len(kind.suites)
+
+
+def test_a_release_tells_its_kind() -> None:
+    for kind in debug_kernels.KINDS:
+        release = kind.release("6.12.107+deb13")
+        assert debug_kernels.of_release(release) is kind
+
+
+@pytest.mark.parametrize("kind", PATCHED, ids=debug_kernels.PATCHED)
 def test_a_changed_patch_is_another_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = PATCHED.release("7.3.4+deb13")
+    before = kind.release("7.3.4+deb13")
     for name in ("FRAGMENTS", "UPSTREAM"):
         place = getattr(debug_kernels, name)
         copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
         monkeypatch.setattr(debug_kernels, name, copy)
-    assert PATCHED.release("7.3.4+deb13") == before
-    with PATCHED.patches[0].open("a") as file:
+    assert kind.release("7.3.4+deb13") == before
+    with kind.patches[0].open("a") as file:
         file.write("\n")
-    assert PATCHED.release("7.3.4+deb13") != before
+    assert kind.release("7.3.4+deb13") != before
 
 
 @pytest.mark.lab
@@ -207,7 +233,7 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     """That of the source which they are for; it takes a tracked file for no patch."""
     lab, source = lab_source
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
-    kernel = kernels.fetch_kernel(lab, debug_kernels.SERIES, Progress())
+    kernel = kernels.fetch_kernel(lab, debug_kernels.NEWEST, Progress())
     scripts = [f"scripts/{name}" for name in names]
     upstream.extract_source(kernel, source, upstream.FILES, scripts)
     script = ["perl", source / names[0], "--no-tree", "--strict", "--terse"]
