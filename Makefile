@@ -105,12 +105,18 @@ install: module
 	install -D -m 0644 -t $(DESTDIR)/usr/lib/modprobe.d module/bulkmm-softdep.conf
 	test -n "$(DESTDIR)" || depmod $(RELEASE)
 
-# A build directory of its own: the prefix is built in.
+# Needs no Python package: Meson is the environment's, or else the system's. A build
+# directory of its own, since the prefix is built in, and a new one, since another
+# Meson cannot read it.
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
-install-lib: build
-	@test -e build/install/meson-private/coredata.dat || meson setup build/install >/dev/null
-	@meson configure build/install --prefix=$(abspath $(PREFIX))
-	@meson compile -C build/install >build/install.log || \
+install-lib:
+	@for program in cc meson ninja objcopy; do \
+		command -v $$program >/dev/null || { echo "install-lib: no $$program:" \
+			"apt-get install gcc libc6-dev meson ninja-build" >&2; exit 3; }; \
+	done
+	@rm -rf build/install && mkdir -p build
+	@{ meson setup --prefix=$(abspath $(PREFIX)) build/install && \
+		meson compile -C build/install; } >build/install.log || \
 		{ cat build/install.log >&2; exit 1; }
 	meson install -C build/install --no-rebuild \
 		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))

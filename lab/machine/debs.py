@@ -25,10 +25,9 @@ TOOLS = ("build-essential", "lintian")
 INSTALLED = ("dkms", "dracut-core", "initramfs-tools")  # with these: tests/packages
 # all sources of the packages and their build
 PARTS = (
-    "LICENSE", "LICENSES", "README.md", "bench/library", "bulkmm", "core", "debian",
+    "LICENSE", "LICENSES", "README.md", "bulkmm", "core", "debian",
     "docs/abi.md", "docs/command.md", "docs/install.md", "docs/limits.md",
-    "lib", "meson.build", "module", "pyproject.toml",
-    "scripts", "tests/core", "tests/lib", "tests/populate",
+    "lib", "meson.build", "meson_options.txt", "module", "pyproject.toml", "scripts",
 )  # fmt: skip
 CRATE = PROJECT / "lib" / "rust"  # no package has it, and Cargo builds in it
 BUILD_OUTPUT = shutil.ignore_patterns(

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
@@ -51,6 +52,14 @@ ffi = FFI()
 ffi.cdef(read_declarations())
 
 
+def is_configured(build: Path) -> bool:
+    """Tell whether a directory is set up to build what the tests run, too."""
+    options = build / "meson-private" / "cmd_line.txt"
+    return (build / "build.ninja").exists() and (
+        "\ndevelopment = true\n" in options.read_text()
+    )
+
+
 @cache
 def build_target(
     build: Path,
@@ -74,9 +83,11 @@ def build_target(
     build.parent.mkdir(parents=True, exist_ok=True)
     with build.with_name(f"{build.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (build / "build.ninja").exists():
-            setup = [*program, "setup", "-Dwerror=true", str(build), str(source)]
-            steps.insert(0, [*setup, *OPTIONS.get(build, ()), *options])
+        if not is_configured(build):
+            shutil.rmtree(build, ignore_errors=True)
+            setup = [*program, "setup", "-Dwerror=true", "-Ddevelopment=true"]
+            setup += [*OPTIONS.get(build, ()), *options]
+            steps.insert(0, [*setup, str(build), str(source)])
         for step in steps:
             result = run_program(step, env=environment)
             assert not result.returncode, result.stdout + result.stderr

@@ -185,7 +185,8 @@ const struct bmm_backend bmm_bytewise[] = {
 def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
     for name in ("core", "lib", "bench", "tests", "scripts", "docs", "module"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "meson.build", tmp_path)
+    for name in ("meson.build", "meson_options.txt"):
+        shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "core/x86/bytewise.c").write_text(NEW_FILE)
     with (tmp_path / "core/x86/backends.def").open("a") as file:
         file.write("BMM_BACKENDS(bytewise)\n")

@@ -1,0 +1,1 @@
+../bulkmm-populate.h

@@ -1,0 +1,1 @@
+../bulkmm-sanitize.h

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Ways to build the library: with the system's tools alone, and in another project."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from corelib import ROOT
+from installed import EXAMPLES, run_checked
+from programs import run_program
+
+SYSTEM = {"PATH": "/usr/bin:/bin"}
+# What a person has who has only cloned it.
+SOURCES = ("Makefile", "meson.build", "meson_options.txt", "core", "lib", "scripts")
+needs_meson = pytest.mark.skipif(
+    not Path("/usr/bin/meson").exists(), reason="scripts/setup tests"
+)
+EXPECTED = "zeroed ahead of use: 32, at once: 4, not zero: 0\n"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Return a copy of the sources, without an environment and build directories."""
+    top = tmp_path / "clone"
+    for name in SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        top.mkdir(exist_ok=True)
+        copy(ROOT / name, top / name)
+    (top / "module").mkdir()
+    shutil.copytree(ROOT / "module" / "compat", top / "module" / "compat")
+    return top
+
+
+@needs_meson
+def test_make_installs_the_library_without_an_environment(
+    clone: Path, tmp_path: Path
+) -> None:
+    where = (f"DESTDIR={tmp_path}/root", "PREFIX=/usr")
+    run_checked("make", "-C", clone, "install-lib", *where, **SYSTEM)
+    installed = {path.name for path in (tmp_path / "root").rglob("*")}
+    assert {"libbulkmm.so.0", "libbulkmm.a", "bulkmm.h", "bmm_clear.3"} <= installed
+    assert not (clone / ".venv").exists()
+    assert not [*(clone / "build").rglob("bmm-*")]
+
+
+def test_make_names_what_the_library_needs(clone: Path, tmp_path: Path) -> None:
+    (tools := tmp_path / "tools").mkdir()
+    for name in ("cc", "cut", "ninja", "objcopy", "sed", "sh", "uname"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    environment = {**os.environ, "PATH": str(tools)}
+    words = [shutil.which("make"), "-C", clone, "install-lib"]
+    result = run_program(words, env=environment)
+    assert result.returncode == 2
+    assert (
+        "install-lib: no meson: apt-get install gcc libc6-dev meson ninja-build\n"
+        in result.stderr
+    )
+    assert not (clone / "build").exists()
+
+
+def test_the_build_uses_nothing_newer_than_the_meson_it_asks_for(
+    tmp_path: Path,
+) -> None:
+    meson = (sys.executable, "-m", "mesonbuild.mesonmain", "setup")
+    run_checked(*meson, "--fatal-meson-warnings", tmp_path, ROOT)
+
+
+MESON = """\
+project('programs', 'c')
+executable('pool', 'pool.c', dependencies: dependency('bulkmm', fallback: 'bulkmm'))
+"""
+
+
+@needs_meson
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_meson_builds_it_as_a_subproject(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "meson.build").write_text(MESON)
+    (tmp_path / "subprojects").mkdir()
+    (tmp_path / "subprojects" / "bulkmm").symlink_to(ROOT)
+    shutil.copy(EXAMPLES / "pool.c", tmp_path)
+    build = tmp_path / "build"
+    options = ("--wrap-mode=nodownload", f"-Ddefault_library={kind}")
+    run_checked("meson", "setup", *options, build, tmp_path, **SYSTEM)
+    run_checked("meson", "compile", "-C", build, **SYSTEM)
+    assert run_checked(build / "pool") == EXPECTED
+    needed = "libbulkmm.so.0" in run_checked("readelf", "-d", build / "pool")
+    assert needed == (kind == "shared")
+
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project(programs C)
+include(FetchContent)
+FetchContent_Declare(bulkmm GIT_REPOSITORY https://bulkmm.invalid/bulkmm)
+FetchContent_MakeAvailable(bulkmm)
+foreach(kind bulkmm static)
+  add_executable(pool-${kind} pool.c)
+  target_link_libraries(pool-${kind} bulkmm::${kind})
+endforeach()
+"""
+
+
+def test_cmake_builds_it_as_a_part(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    shutil.copy(EXAMPLES / "pool.c", tmp_path)
+    build = tmp_path / "build"
+    sources = f"-DFETCHCONTENT_SOURCE_DIR_BULKMM={ROOT}"
+    run_checked("cmake", "-S", tmp_path, "-B", build, sources)
+    run_checked("cmake", "--build", build)
+    for kind in ("bulkmm", "static"):
+        program = build / f"pool-{kind}"
+        assert run_checked(program) == EXPECTED
+        needed = "libbulkmm.so.0" in run_checked("readelf", "-d", program)
+        assert needed == (kind == "bulkmm")
+
+
+def list_functions(*words: object) -> set[str]:
+    """Return the global functions that nm finds defined in a library."""
+    lines = run_checked("nm", "-g", "--defined-only", *words).splitlines()
+    return {line.split()[2].split("@")[0] for line in lines if " T " in line}
+
+
+def test_both_builds_export_the_same(tmp_path: Path) -> None:
+    run_checked("cmake", "-S", ROOT, "-B", tmp_path / "cmake")
+    run_checked("cmake", "--build", tmp_path / "cmake")
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    run_checked(*meson, "setup", tmp_path / "meson", ROOT)
+    run_checked(*meson, "compile", "-C", tmp_path / "meson")
+    functions = list_functions(tmp_path / "meson" / "lib" / "libbulkmm.a")
+    assert "bmm_clear" in functions
+    for folder in ("cmake", "meson/lib"):
+        for words in (["libbulkmm.a"], ["-D", "libbulkmm.so"]):
+            path = tmp_path / folder / words.pop()
+            assert list_functions(*words, path) == functions, path
