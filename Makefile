@@ -30,11 +30,9 @@ build:
 
 # Natively the stock kernel's own code beside the module's, then the module in a guest,
 # switched off and on; both on one page.
-DEMO = pmem-fsdax-16g pmem-devdax-16g thp-2m-populate thp-2m vmap-100m-order8 vmap-100m-order0
 demo: build
 	@mkdir -p out
-	@.venv/bin/bulkmm bench kernel --quick --processes 6 $(DEMO:%=--scenario %) \
-		-o out/demo-native.json; code=$$?; [ $$code -le 1 ] || exit $$code; \
+	@.venv/bin/bulkmm bench kernel --quick -o out/demo-native.json; code=$$?; [ $$code -le 1 ] || exit $$code; \
 	.venv/bin/bulkmm lab run pmem-fsdax-100g -o out/demo-guest.json || code=$$?; \
 	[ $$code -le 1 ] || exit $$code; \
 	.venv/bin/bulkmm report out/demo-native.json out/demo-guest.json \
@@ -61,7 +59,7 @@ figures: build
 			-o $(PART)/kernel-$$series.json || exit; \
 	done
 	@.venv/bin/bulkmm bench all -o $(PART)/bench.json
-	@.venv/bin/bulkmm bench history --quick --processes 6 -o $(PART)/history.json
+	@.venv/bin/bulkmm bench history --quick -o $(PART)/history.json
 	@.venv/bin/bulkmm bench populate --reserve -o $(PART)/populate.json
 	@folder=$$(.venv/bin/python scripts/figures.py --folder) && mkdir -p $$folder && \
 		mv $(PART)/*.json $$folder

@@ -6,8 +6,7 @@ import argparse
 from bulkmm.shell.errors import BulkmmError
 
 FULL_ROUNDS, FULL_PROCESSES = 5, 6  # the range of six is a 95 % interval
-QUICK_ROUNDS, QUICK_PROCESSES = 3, 3
-POPULATE_PROCESSES = 7  # six are enough for an interval
+QUICK_ROUNDS, QUICK_PROCESSES = 2, 6  # fewer prove nothing
 MOST = 10000  # upper bound of the programs
 SPARE = 64 << 20  # bytes for the program and the rest of the system
 

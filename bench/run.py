@@ -19,7 +19,8 @@ def run_bench(args: argparse.Namespace) -> int:
     finish.need_place(args)
     plan = make_requests(args)
     first = "bench: making the memory present"
-    with Progress().follow_events(first, "bench") as observer:
+    total = sum(request.processes for request in plan)
+    with Progress().follow_events(first, "bench", total) as observer:
         document = measure.run_bench(plan, observer)
 
     def show() -> None:
@@ -48,16 +49,16 @@ def run_populate(args: argparse.Namespace) -> int:
     """Measure the ways to populate."""
     finish.need_place(args)
     size_text = args.size or ("256M" if args.quick else "1G")
-    usual = amount.QUICK_PROCESSES if args.quick else amount.POPULATE_PROCESSES
     job = populate.Job(
         size=size.parse_bytes(size_text, "1T"),
         kinds=args.kind or populate.KINDS,
-        processes=usual if args.processes is None else args.processes,
+        processes=args.processes or amount.FULL_PROCESSES,
         quick=args.quick,
     )
     populate.check_job(job)
     pool = populate.reserve_pages(job.size) if args.reserve else nullcontext()
-    with Progress().follow_events("bench: populate", "bench") as observer, pool:
+    progress = Progress().follow_events("bench: populate", "bench", job.processes)
+    with progress as observer, pool:
         document = populate.measure_populate(job, observer)
 
     def show() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from bench import goals
 from bench.kernel import history
 from bulkmm.control import requirements
+from bulkmm.report import headlines
 from bulkmm.results import conditions, result_tables, size_grid, submit
 from bulkmm.results import host as machine
 from bulkmm.results.model import BULKMM, Document
@@ -35,6 +36,11 @@ VECTOR = re.compile(r'VECTOR_BACKENDS\("(\w+)"\)')
 SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
 WIDTH = 100
 KERNELS = "kernel-*"
+HEADLINES_NOTE = (
+    "Transparent huge pages gain less, because Debian's kernels clear them in the "
+    "allocator as well, or only there: [which path](docs/clear.md#when-it-helps). "
+    "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."
+)
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
 CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file
 # for each kind of result, its tables; "bulkmm show" has more
@@ -200,15 +206,14 @@ def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
 
 def make_headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from result_tables.make_headlines(kernels).markdown()
+    yield from headlines.make_table(kernels).markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
         f"{conditions.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
-        "processes, medians; ~ not proven, ! unstable. ¹ Calculated from the GB/s of "
-        "this CPU: one thread, and nothing around it. Everything else is measured. "
-        "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."
+        "processes, medians; ~ not proven, ! unstable."
     )
-    yield from textwrap.wrap(legend, WIDTH, break_on_hyphens=False)
+    notes = " ".join((legend, *headlines.list_notes(kernels), HEADLINES_NOTE))
+    yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
 
 
 def main() -> None:

@@ -75,7 +75,9 @@ def measure_history(args: argparse.Namespace) -> int:
             )
         }
         observer = stack.enter_context(
-            progress.follow_events("bench history", "bench history")
+            progress.follow_events(
+                *("bench history", "bench history", processes * len(ready))
+            )
         )
         document = measure_kernels(list(ready.values()), job, observer)
 

@@ -2,18 +2,26 @@
 """``bulkmm bench kernel``: a kernel's own code against the module's, natively."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from bench import amount
 from bench.kernel import find, fuzz, measure
 from bench.kernel.measure import Job
+from bulkmm.report import headlines
 from bulkmm.results import finish, result_tables
+from bulkmm.results.model import Document
+from bulkmm.results.table import print_lines
 from bulkmm.shell import size
 from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
 
 SUBJECTS = ("memmap", "clear", "copy", "vmap")  # those that the module serves
+# with --quick, and nothing selection: the headlines, and where the module costs most
+QUICK = (
+    *("pmem-fsdax-16g", "pmem-devdax-16g", "thp-2m-populate", "thp-2m", "copy-2m"),
+    *("vmap-100m-order8", "vmap-1page"),
+)
 # options that do not apply when comparing cases
 UNFUZZED = (
     *("json", "output", "submit_file", "all_rows"),
@@ -32,14 +40,29 @@ def run_kernel(args: argparse.Namespace) -> int:
         if args.fuzz is not None:
             return _fuzz(args, job, progress)
         names = SUBJECTS if args.subject == "all" else (args.subject,)
+        total = job.processes * len(names)
         with progress.follow_events(
-            "bench kernel: starting", "bench kernel"
+            "bench kernel: starting", "bench kernel", total
         ) as observer:
             document = measure.measure_kernel(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)
-    return finish.finish_run(
-        args, document, lambda: result_tables.print_documents([document], show=wanted)
-    )
+    return finish.finish_run(args, document, lambda: _print_document(document, wanted))
+
+
+def _print_document(document: Document, wanted: result_tables.Show) -> None:
+    """Print the tables, and at the end what people wait for."""
+    result_tables.print_documents([document], show=wanted)
+    leading = headlines.make_table([document])
+    if leading.rows:
+        print()
+        leading.print()
+        print_lines(["", *headlines.list_notes([document])])
+
+
+def _choose_scenarios(args: argparse.Namespace) -> Sequence[str]:
+    """Return the scenarios to run if none is named; none: all."""
+    selection = args.subject != "all" or args.size or args.case or args.against
+    return QUICK if args.quick and not selection else ()
 
 
 @contextmanager
@@ -61,7 +84,7 @@ def _prepare_job(args: argparse.Namespace, progress: Progress) -> Iterator[Job]:
             processes=processes,
             size=size.parse_size(args.size, "1T") if args.size else None,
             quick=args.quick,
-            only=args.scenario or (),
+            only=args.scenario or _choose_scenarios(args),
             backends=args.all_rows,
             corrupt=args.break_one_word,
             seed=args.seed,

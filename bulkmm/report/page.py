@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bulkmm.report import conclusion, figure
+from bulkmm.report import conclusion, figure, headlines
 from bulkmm.results import conditions, published_figures, result_tables, size_grid
 from bulkmm.results.model import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.results.table import Table
@@ -55,6 +55,7 @@ def render_html(
     return environment.get_template("page.html").render(
         title=title,
         sources=[_source(document, name) for name, document in named_documents],
+        leading=[*_lead(named_documents)],
         headlines=Table(HEADINGS[:wide], [row[:wide] for row in heads]),
         counted=[*worth_results],
         worth=worth,
@@ -68,6 +69,15 @@ def render_html(
         least=INTERVAL_LEAST,
         published_machine=published_figures.MACHINE,
     )
+
+
+def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str, Any]]:
+    """Yield what people wait for, of each kernel's own code beside the module's."""
+    for name, document in named_documents:
+        table = headlines.make_table([document])
+        if table.rows:
+            notes = [*headlines.list_notes([document])]
+            yield {"name": name, "table": table, "notes": notes}
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:
@@ -110,8 +120,7 @@ def list_headlines(whole: Document, name: str) -> Iterator[list[str]]:
     in_grids = size_grid.scenarios_of(document)
     for ratio in conclusion.select_ratios(document):
         two = [arms[ratio.scenario, v] for v in (ratio.base, ratio.variant)]
-        lead = any(two[0].matches(line.fields) for line in result_tables.HEADLINES)
-        if two[0].operation in in_grids and not lead:
+        if two[0].operation in in_grids and not headlines.match_headline(two[0]):
             continue
         before, after = (
             f"{r.variant}: {result_tables.format_value(r.median, r.unit)}" for r in two

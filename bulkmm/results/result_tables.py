@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from math import log10
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from bulkmm.control import requirements
 from bulkmm.control.format import (
     choose_unit,
     format_duration,
     format_number,
-    format_size,
 )
 from bulkmm.results import conditions, published_figures, size_grid
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import INTERVAL, LIMIT, NS, RANGE, Document, Result
 from bulkmm.results.table import Table, make_console, print_lines
-from bulkmm.shell.size import GIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,39 +32,6 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 MODULE_ARMS = ("bulkmm", "pte", "block")
 
 
-class Headline(NamedTuple):
-    """Scenarios that lead a page, and what people wait for then."""
-
-    title: str
-    fields: dict[str, Any]  # of its results
-    calculated: int = 0  # bytes, if the time is calculated from the rate measured
-
-
-COLD = {"placement": "", "use": ""}
-THP = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""}
-DEVICE = {"operation": "memmap", **COLD}
-HEADLINES = (
-    Headline(
-        "a guest starts: 64 GiB of transparent huge pages are populated ¹",
-        *({**THP, "use": "populate"}, 64 * GIB),
-    ),
-    Headline(
-        "64 GiB of transparent huge pages are touched ¹",
-        *({**THP, "use": ""}, 64 * GIB),
-    ),
-    Headline("a device of {} comes up, fsdax", {**DEVICE, "memory": "pmem-fsdax"}),
-    Headline(
-        "a device of {} comes up, devdax 2 MiB", {**DEVICE, "memory": "pmem-devdax"}
-    ),
-    Headline(
-        "a process with 8 GiB of hugetlb pages writes after fork() ¹",
-        *({"operation": "copy", "size": 2 * MIB, **COLD}, 8 * GIB),
-    ),
-    Headline(
-        "vmap() of {} in blocks of 1 MiB",
-        {"operation": "vmap", "memory": "order8", **COLD},
-    ),
-)
 NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
@@ -257,31 +221,6 @@ def _of_kernel(
         durations = " → ".join(map(format_duration, times))
         cells[ratio.scenario, ratio.variant] = durations, gain
     return cells
-
-
-def make_headlines(documents: list[Document]) -> Table:
-    """Return the rows of make_kernel_table() that lead a page, by what people wait for.
-
-    Times and ratios only, a column for each kernel.
-    """
-    results = {r.scenario: r for d in reversed(documents) for r in d.results}
-    leading = [
-        (headline, result)
-        for headline in HEADLINES
-        for result in results.values()
-        if result.matches(headline.fields)
-    ]
-    calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
-    whole = make_kernel_table(documents, MODULE_ARMS[:2], calculated)
-    rows = []
-    for headline, result in leading:
-        for scenario, _, *cells in whole.rows:
-            if scenario == result.scenario:
-                ratios = (re.sub(r" \(.*?\)|;.*", "", cell) for cell in cells[1::2])
-                pairs = zip(cells[::2], ratios, strict=True)
-                entries = (", ".join(filter(None, pair)) for pair in pairs)
-                rows.append([headline.title.format(format_size(result.size)), *entries])
-    return Table(["on this CPU", *whole.headings[2::2]], rows)
 
 
 def make_tables(documents: list[Document], show: Show = DEFAULT) -> list[Table]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # loading it takes long
 
 Observer = Callable[[dict[str, Any]], None]
 SLOW = 1.0  # seconds; quicker steps get no line
+LONG = 100  # seconds; from there on minutes are told
 
 
 class Progress:
@@ -53,13 +54,21 @@ class Progress:
                 self.status = None
 
     @contextmanager
-    def follow_events(self, text: str, name: str) -> Iterator[Observer]:
-        """Show a spinner with this text, then with what is being measured."""
+    def follow_events(self, text: str, name: str, total: int) -> Iterator[Observer]:
+        """Show a spinner with this text, then what is measured and how far it is.
+
+        ``total``: the processes that will run; each begins with a "start".
+        """
+        number, start = 0, time.monotonic()
 
         def observe(event: dict[str, Any]) -> None:
-            if event["event"] in ("sample", "verified"):
-                where = f"process {event['process'] + 1}, {event['scenario']}"
-                self.detail(f"{name}: {where} {event['variant']}")
+            nonlocal number
+            if event["event"] == "start":
+                number += 1
+            elif event["event"] in ("sample", "verified"):
+                rest = estimate_left(time.monotonic() - start, number, total)
+                arm = f"{event['scenario']} {event['variant']}"
+                self.detail(f"{name}: process {number} of {total}{rest}: {arm}")
 
         with self.show_status(text):
             yield observe
@@ -75,3 +84,16 @@ class Progress:
         duration = time.monotonic() - start
         if duration > SLOW:
             self.note(f"{text}: {duration:.1f} s")
+
+
+def estimate_left(elapsed: float, number: int, total: int) -> str:
+    """Return in words how long the rest takes; nothing while the first process runs.
+
+    That is as long for each process as the mean of those before the running one.
+    """
+    if not (complete := max(0, number - 1)):
+        return ""
+    seconds = max(0.0, elapsed / complete * total - elapsed)
+    if seconds < LONG:
+        return f", about {seconds:.0f} s left"
+    return f", about {seconds / 60:.0f} min left"

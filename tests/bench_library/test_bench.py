@@ -259,8 +259,8 @@ def test_without_libpmem2_the_table_says_so(
 
 @pytest.mark.parametrize(
     ("words", "quick", "rounds", "processes"),
-    [([], False, 5, 6), (["--quick"], True, 3, 3), (["--rounds=2"], False, 2, 6),
-     (["--quick", "--processes=8"], True, 3, 8)],
+    [([], False, 5, 6), (["--quick"], True, 2, 6), (["--rounds=2"], False, 2, 6),
+     (["--quick", "--processes=8"], True, 2, 8)],
 )  # fmt: skip
 def test_the_command_measures_what_the_subjects_say(
     words: list[str],

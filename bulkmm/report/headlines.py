@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Results of "bench kernel" as what people wait for: README, terminal and page.
+
+A line is a sentence, and what the kernel's function takes for it: the kernel's own code
+and the module's, on the CPU at hand; and the least and the most on all CPUs measured.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from bulkmm.control import requirements
+from bulkmm.control.format import format_size
+from bulkmm.results import conditions, result_tables, size_grid
+from bulkmm.results.conditions import DASH
+from bulkmm.results.model import Document, Result
+from bulkmm.results.result_tables import MODULE_ARMS, TIMES
+from bulkmm.results.table import Table
+from bulkmm.shell.size import GIB, MIB
+from bulkmm.worth import gain
+
+ARMS = MODULE_ARMS[:2]
+LOSS = 0.98  # of the kernel's own speed: below, a scenario is named as slower
+
+
+class Headline(NamedTuple):
+    """A sentence, and the results that it is about."""
+
+    title: str
+    fields: dict[str, Any]  # of the results
+    kind: str  # of worth's figures, and the scenario's place there
+    place: int
+    calculated: int = 0  # bytes, if the time is calculated from the rate measured
+
+
+COLD = {"placement": "", "use": ""}
+CLEAR = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""}
+DEVICE = {"operation": "memmap", **COLD}
+# folio_zero_user() is measured with pages that are called "thp": it does the same to
+# hugetlb pages, and is all that clears those
+HEADLINES = (
+    Headline(
+        "a guest starts, a pinned pool is filled: 64 GiB, hugetlb ¹",
+        *({**CLEAR, "use": "populate"}, "clear", 1, 64 * GIB),
+    ),
+    Headline(
+        "64 GiB of hugetlb pages are touched, one by one ¹",
+        *({**CLEAR, "use": ""}, "clear", 0, 64 * GIB),
+    ),
+    Headline(
+        "a device of {} comes up, fsdax",
+        *({**DEVICE, "memory": "pmem-fsdax"}, "memmap", 1),
+    ),
+    Headline(
+        "a device of {} comes up, devdax 2 MiB",
+        *({**DEVICE, "memory": "pmem-devdax"}, "memmap", 0),
+    ),
+    Headline(
+        "8 GiB of hugetlb pages are written after fork() ¹",
+        *({"operation": "copy", "size": 2 * MIB, **COLD}, "copy", 2, 8 * GIB),
+    ),
+    Headline(
+        "a driver maps a buffer of {} in blocks of 1 MiB",
+        *({"operation": "vmap", "memory": "order8", **COLD}, gain.LARGE, 1),
+    ),
+)
+SCOPE = (
+    "Each is the kernel's function alone, in a process, one thread; what is around it "
+    "takes as long as before. ¹ Calculated from the GB/s of this CPU; everything else "
+    "is measured."
+)
+
+
+def match_headline(result: Result) -> Headline | None:
+    """Return the sentence that a result is about."""
+    return next((line for line in HEADLINES if result.matches(line.fields)), None)
+
+
+def make_table(documents: Sequence[Document]) -> Table:
+    """Return a row for each sentence, and a column for each kernel.
+
+    One kernel's times and ratios have columns of their own. No rows: these are not
+    results of a kernel's own code beside the module's.
+    """
+    documents = [d for d in documents if _is_of_module(d)]
+    leading = list(_lead(documents))
+    calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
+    series = [requirements.series_of(conditions.get_kernel(d)) for d in documents]
+    whole = result_tables.make_kernel_table(list(documents), ARMS, calculated)
+    cells = {row[0]: row[2:] for row in reversed(whole.rows)}
+    rows = []
+    for line, result in leading:
+        if entries := cells.get(result.scenario):
+            texts = [_strip_spread(text) for text in entries]
+            if len(documents) > 1:
+                pairs = zip(texts[::2], texts[1::2], strict=True)
+                texts = [", ".join(filter(None, pair)) for pair in pairs]
+            else:
+                texts = [*texts[0].split(" → "), texts[1]]
+            title = line.title.format(format_size(result.size))
+            rows.append([title, *texts, _format_span(line, series)])
+    span = f"on {len(_list_cpus(series))} CPUs"
+    if len(documents) > 1:
+        return Table(["on this CPU", *whole.headings[2::2], span], rows)
+    names = f"on this CPU, Linux {''.join(series)}", "stock", "bulkmm", "faster", span
+    return Table(names, rows)
+
+
+def _is_of_module(document: Document) -> bool:
+    """Return whether a result is of a kernel's own code beside the module's."""
+    return size_grid.is_of_kernel(document) and size_grid.AGAINST not in document.run
+
+
+def _lead(documents: Sequence[Document]) -> Iterator[tuple[Headline, Result]]:
+    """Yield the sentences in order, each with the newest kernel's scenario."""
+    results = {r.scenario: r for d in reversed(documents) for r in d.results}
+    for line in HEADLINES:
+        for result in results.values():
+            if result.matches(line.fields):
+                yield line, result
+
+
+def _strip_spread(cell: str) -> str:
+    """Return a ratio and its marks, without interval and limit."""
+    return re.sub(r" [(\[].*?[)\]]|;.*", "", cell)
+
+
+def _list_cpus(series: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the kept figures of the CPUs with results on one of the series."""
+    cpus = json.loads(gain.RATIOS_FILE.read_text(encoding="utf-8")).values()
+    return [cpu for cpu in cpus if {*cpu} & {*series}]
+
+
+def _format_span(line: Headline, series: Sequence[str]) -> str:
+    """Return the least and the most on all CPUs, with any of these kernels."""
+    whole = len(gain.SCENARIOS[line.kind])
+    ratios = [
+        cpu[name][line.kind]["ratios"][line.place]
+        for cpu in _list_cpus(series)
+        for name in series
+        if name in cpu and len(cpu[name].get(line.kind, {}).get("ratios", ())) == whole
+    ]
+    return _format_range(ratios) if ratios else ""
+
+
+def list_notes(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield what the rows mean, and what is slower with the module."""
+    yield SCOPE
+    losses: dict[str, list[float]] = {}
+    for ratio in (ratio for document in documents for ratio in document.ratios):
+        is_ours = ratio.base == size_grid.STOCK and ratio.variant in ARMS
+        proven = ratio.significant and not ratio.unstable
+        if is_ours and proven and ratio.ratio < LOSS:
+            losses.setdefault(ratio.scenario, []).append(ratio.ratio)
+    if losses:
+        names = (f"{name} {_format_range(losses[name])}" for name in sorted(losses))
+        yield f"Slower with bulkmm: {', '.join(names)}."
+
+
+def _format_range(ratios: Sequence[float]) -> str:
+    """Return the least and the most of ratios."""
+    ends = dict.fromkeys(f"{end(ratios):.2f}" for end in (min, max))
+    return f"{DASH.join(ends)}{TIMES}"
