@@ -8,6 +8,7 @@ from lab.scenario import (
     copy,
     fragmentation,
     hotplug,
+    kunit,
     memmap,
     packages,
     populate,
@@ -30,6 +31,7 @@ PARTS = (
     vmap,
     hotplug,
     suites,
+    kunit,
     packages,
 )
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)

@@ -1,0 +1,16 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernel's own unit tests, which have run at boot, as their debugfs reports them.
+
+KUNIT=/sys/kernel/debug/kunit
+
+# report the results of every suite, line by line
+kunit() {
+	for at in "$KUNIT"/*/results; do
+		[ -e "$at" ] || fail "no unit tests have run: $KUNIT is empty"
+		suite=${at%/results}
+		while IFS= read -r line; do
+			report kunit suite="${suite##*/}" line="$line"
+		done <"$at"
+	done
+}

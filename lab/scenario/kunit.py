@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The unit tests that the patches in upstream/ bring, on kernels that have them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bulkmm.results.model import Check
+from lab.machine import debug_kernels, ktap
+from lab.machine.ktap import Case
+from lab.machine.vm import Outcome
+from lab.scenario import base
+from lab.scenario.base import Scenario
+
+
+class Kunit(Scenario):
+    """Every case of every suite that the kernel's patches add."""
+
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        """Check each case, and that each suite has some that passed."""
+        kind = debug_kernels.of_release(outcome.of("start")[0]["release"])
+        suites = kind.suites if kind else []
+        yield Check("the patches have tests", bool(suites), ", ".join(suites))
+        for suite in suites:
+            cases = _read_suite(outcome, suite)
+            for case in cases:
+                ok = case.verdict != ktap.FAILED
+                yield Check(case.name, ok, case.detail or case.verdict)
+            passed = sum(case.verdict == ktap.PASSED for case in cases)
+            detail = f"{passed} of {len(cases)} passed"
+            yield Check(f"{suite}: cases passed", passed > 0, detail)
+
+    def facts(self, outcome: Outcome) -> dict[str, Any]:
+        suites = {event["suite"]: None for event in outcome.of("kunit")}
+        return {
+            **super().facts(outcome),
+            "tests": {
+                case.name: case.verdict
+                for suite in suites
+                for case in _read_suite(outcome, suite)
+            },
+        }
+
+
+def _read_suite(outcome: Outcome, suite: str) -> list[Case]:
+    lines = [str(event["line"]) for event in outcome.of("kunit", suite=suite)]
+    return ktap.read_cases(lines)
+
+
+SCENARIOS = (
+    Kunit(
+        "kunit",
+        "the unit tests of the patches in upstream/, which run at boot",
+        "each case passes or is skipped, none is missing, and some of each suite pass",
+        family="suites",
+        path="suites",
+        does=("kunit",),
+        runs=base.Runs(
+            full=(),
+            debug=dict.fromkeys(debug_kernels.PATCHED, ("",)),
+        ),
+        needs=base.Needs(
+            kinds=debug_kernels.PATCHED,
+        ),
+        seconds=30,
+        machine=base.Machine(
+            memory=1024,
+            # on 6.12 the first does both
+            cmdline="kunit.enable=1 kunit.autorun=1",
+        ),
+    ),
+)

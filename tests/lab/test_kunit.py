@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Unit tests of the patches: reading KTAP, judging it, and a kernel that runs them."""
+
+from pathlib import Path
+
+import judgelib
+import lablib
+import pytest
+from judgelib import DROP, Event, failing, on
+
+from lab import scenario
+from lab.machine import debug_kernels
+from lab.machine.debug_kernels import Kind
+from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
+from lab.machine.vm import Outcome
+
+# as /sys/kernel/debug/kunit/SUITE/results has it
+NESTED = """\
+KTAP version 1
+1..1
+    KTAP version 1
+    # Subtest: shapes
+    1..3
+        KTAP version 1
+        # Subtest: every_order
+        1..2
+        ok 1 order 1
+        ok 2 order 9, altmap
+    # every_order: pass:2 fail:0 skip:0 total:2
+    ok 1 every_order
+    ok 2 hot # SKIP no device
+    ok 3 cold
+# shapes: pass:2 fail:0 skip:1 total:3
+ok 1 shapes
+"""
+WHOLE = [
+    Case("shapes: every_order: order 1", PASSED),
+    Case("shapes: every_order: order 9, altmap", PASSED),
+    Case("shapes: hot", SKIPPED, "no device"),
+    Case("shapes: cold", PASSED),
+]
+
+
+def read(text: str) -> list[Case]:
+    return read_cases(text.splitlines())
+
+
+def failed(text: str) -> dict[str, str]:
+    return {case.name: case.detail for case in read(text) if case.verdict == FAILED}
+
+
+def test_cases_of_groups() -> None:
+    assert read(NESTED) == WHOLE
+
+
+def test_lines_before_the_report_are_of_no_case() -> None:
+    assert read(f"ok 1 booted\n\n{NESTED}") == WHOLE
+    assert read("") == []
+    assert read("ok 1 booted\n") == []
+
+
+def test_a_group_without_a_plan_ends_with_its_result() -> None:
+    """That of 6.12's cases with parameters."""
+    assert read(NESTED.replace("        1..2\n", "")) == WHOLE
+
+
+def test_a_failed_case_tells_why() -> None:
+    why = "    # cold: EXPECTATION FAILED at mm/a.c:7\n    Expected a == b\n"
+    text = NESTED.replace("    ok 3 cold", f"{why}    not ok 3 cold")
+    text = text.replace("ok 1 shapes", "not ok 1 shapes")
+    detail = "cold: EXPECTATION FAILED at mm/a.c:7; Expected a == b"
+    assert failed(text) == {"shapes: cold": detail}
+
+
+def test_a_group_that_fails_by_itself() -> None:
+    text = NESTED.replace("    ok 1 every_order", "    not ok 1 every_order")
+    assert [*failed(text)] == ["shapes: every_order"]
+    assert [*failed(NESTED.replace("\nok 1 shapes", "\nnot ok 1 shapes"))] == ["shapes"]
+
+
+def test_a_suite_that_is_skipped() -> None:
+    text = "KTAP version 1\n1..1\nok 1 shapes # SKIP no memory\n"
+    assert read(text) == [Case("shapes", SKIPPED, "no memory")]
+
+
+def test_a_suite_that_does_not_begin() -> None:
+    """What it plans is missing."""
+    lines = NESTED.splitlines()
+    text = "\n".join([*lines[:5], "# failed to initialize (-12)", "not ok 1 shapes"])
+    assert failed(text)["shapes: all cases"] == "0 of 3 reported"
+
+
+def test_a_missing_case() -> None:
+    text = NESTED.replace("        ok 2 order 9, altmap\n", "")
+    assert failed(text) == {"shapes: every_order: all cases": "1 of 2 reported"}
+    text = NESTED.replace("    ok 2 hot # SKIP no device\n", "")
+    assert failed(text) == {"shapes: all cases": "3 follows 1"}
+
+
+@pytest.mark.parametrize("count", range(2, len(NESTED.splitlines())))
+def test_a_truncated_report_fails(count: int) -> None:
+    lines = NESTED.splitlines()[:count]
+    assert any(case.verdict == FAILED for case in read_cases(lines))
+
+
+@pytest.fixture
+def kind() -> Kind:
+    """Return a kind whose patches have tests."""
+    return next(kind for kind in debug_kernels.KINDS if kind.suites)
+
+
+def reports(kind: Kind) -> list[Event]:
+    events = [on("start", release=kind.release("7.3.4+deb13"))]
+    for suite in kind.suites:
+        lines = NESTED.replace("shapes", suite).splitlines()
+        events += [on("kunit", suite=suite, line=line) for line in lines]
+    return events
+
+
+def test_every_suite_of_the_patches_is_judged(kind: Kind) -> None:
+    work, outcome = scenario.find_scenario("kunit").make(), Outcome(reports(kind))
+    assert failing(work, outcome) == set()
+    assert len(work.facts(outcome)["tests"]) == len(WHOLE) * len(kind.suites)
+    for suite in kind.suites:
+        missing = judgelib.changed(outcome, on(suite=suite), DROP)
+        assert failing(work, missing) == {f"{suite}: cases passed"}
+        line = on(suite=suite, line="    ok 3 cold")
+        broken = judgelib.changed(outcome, line, on(line="    not ok 3 cold"))
+        assert failing(work, broken) == {f"{suite}: cold"}
+        truncated = judgelib.changed(outcome, on(line=f"ok 1 {suite}"), DROP)
+        assert failing(work, truncated)
+
+
+def test_a_suite_that_only_skips_has_shown_nothing(kind: Kind) -> None:
+    work, (start, *_) = scenario.find_scenario("kunit").make(), reports(kind)
+    lines = ("KTAP version 1", "1..1", "ok 1 all # SKIP no memory")
+    events = [on("kunit", suite=name, line=li) for name in kind.suites for li in lines]
+    names = {f"{name}: cases passed" for name in kind.suites}
+    assert failing(work, Outcome([start, *events])) == names
+
+
+def test_a_kernel_without_tests_passes_none() -> None:
+    base = debug_kernels.find_kind("base")
+    assert base
+    outcome = Outcome([on("start", release=base.release("7.3.4+deb13"))])
+    work = scenario.find_scenario("kunit").make()
+    assert failing(work, outcome) == {"the patches have tests"}
+
+
+@pytest.mark.vm
+@pytest.mark.release  # the kernel is built for minutes
+@pytest.mark.parametrize("name", debug_kernels.PATCHED)
+def test_the_patches_pass_their_tests(name: str, tmp_path: Path) -> None:
+    run = lablib.passed(tmp_path, "kunit", "--kernel", name)["run"]
+    assert run["tests"]
