@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Main targets:
+# Main targets ("make help" prints them):
+#	make build	set-up: Python environment and native build (make without a word)
 #	make demo	set-up, native bench, one guest, one page
 #	make test	set-up and everything CI runs on a push
 #	make test-all	the same, and what a release must show besides
+#	make check	the static checks alone
 #	make figures	native figures of this CPU, into results/, docs and README
 #	make lab	every lab scenario on every kernel (hours; resumes where it stopped)
 #	make lab-debug	the scenarios on kernels with their own checks on (part of it)
@@ -15,18 +17,28 @@
 #	make wheel	Python package of the command, into build/wheel
 #	make wheel-lib	that of the library, with the library in it
 #	make install-man	man pages and completion of the command, below PREFIX
+#	make uninstall	what make install wrote; likewise uninstall-lib, uninstall-man
+#	make clean	removes everything that was built, and the environment
+#
+# Variables: PREFIX (/usr/local), DESTDIR, RELEASE (the running kernel's)
 
 include module/compat/kernels.mk
 
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
+SHARE = $(DESTDIR)$(abspath $(PREFIX))/share
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build demo test test-all check figures lab lab-debug newest kernels module install install-lib install-man deb wheel wheel-lib clean
+.PHONY: build help demo test test-all check figures lab lab-debug newest kernels module \
+	install install-lib install-man uninstall uninstall-lib uninstall-man \
+	deb wheel wheel-lib clean
 
 build:
 	@scripts/setup
+
+help:
+	@sed -n 's/^#	make \([a-z-]*\)	/  \1	/p; /^# Variables/s/^# /\n/p' Makefile | expand -t 18
 
 # Natively the stock kernel's own code beside the module's, then the module in a guest,
 # switched off and on; both on one page.
@@ -103,6 +115,13 @@ install: module
 	install -D -m 0644 -t $(DESTDIR)/usr/lib/modprobe.d module/bulkmm-softdep.conf
 	test -n "$(DESTDIR)" || depmod $(RELEASE)
 
+# The soft dependencies serve every kernel that has the module.
+uninstall:
+	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/bulkmm.ko
+	@ls $(DESTDIR)/lib/modules/*/updates/bulkmm.ko 2>/dev/null || \
+		rm -fv $(DESTDIR)/usr/lib/modprobe.d/bulkmm-softdep.conf
+	test -n "$(DESTDIR)" || depmod $(RELEASE)
+
 # Needs no Python package: Meson is the environment's, or else the system's. A build
 # directory of its own, since the prefix is built in, and a new one, since another
 # Meson cannot read it.
@@ -120,9 +139,23 @@ install-lib:
 		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
 
+# Meson has a list of what it installed last.
+uninstall-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+uninstall-lib:
+	@top=$(abspath $(DESTDIR))$(abspath $(PREFIX)); \
+	grep -qs "^$$top/" build/install/meson-logs/install-log.txt || { \
+		echo "uninstall-lib: what was installed last from here is not below $$top:" \
+			"run make install-lib first, with the same PREFIX" >&2; exit 3; }
+	ninja -C build/install uninstall >/dev/null
+	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+
 install-man: build
-	.venv/bin/python scripts/commandpages.py \
-		--out $(DESTDIR)$(abspath $(PREFIX))/share
+	.venv/bin/python scripts/commandpages.py --out $(SHARE)
+
+uninstall-man:
+	rm -f $(addprefix $(SHARE)/,man/man1/bulkmm.1 man/man4/bulkmm.4 \
+		bash-completion/completions/bulkmm zsh/site-functions/_bulkmm \
+		fish/vendor_completions.d/bulkmm.fish)
 
 deb: build
 	@.venv/bin/python scripts/debs.py --out build/debs

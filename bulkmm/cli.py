@@ -69,7 +69,8 @@ def build_parser(
         prog="bulkmm",
         description="Initialise, clear and map memory in ranges instead of page by "
         "page: control the module, measure before and after, show the results.",
-        epilog=None if rooms else "In a source checkout also: bench, lab.",
+        epilog='"bulkmm help COMMAND" shows the options of a command, and an example.'
+        + ("" if rooms else " In a source checkout also: bench, lab."),
     )
     top.add_argument("--version", action="store_true", help="print the version")
     sub = top.add_subparsers(
@@ -113,6 +114,8 @@ def _heed_signals() -> None:
 
 
 def _run_command(words: list[str], args: argparse.Namespace) -> int:
+    if words[:1] == ["help"]:
+        words = [*(word for word in words if word != "help"), "--help"]
     if not words:
         build_parser().print_help()
         return Exit.OK

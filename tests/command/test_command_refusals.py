@@ -20,6 +20,7 @@ from bulkmm.results.model import Document
 # "--root" is added where it is known; files: {good}, and what is wrong with others.
 TABLE = """
 stat                                 | 2 | unknown command stat: did you mean status?
+help stat                            | 2 | unknown command stat: did you mean status?
 status --jsn                         | 2 | unknown option --jsn: did you mean --json?
 status -j                            | 2 | unknown option -j: there are -h, --help,
 status --format q                    | 2 | unknown --format q: there are text, json, pro

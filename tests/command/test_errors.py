@@ -145,3 +145,11 @@ def test_a_terminal_that_knows_no_letters_but_ascii(loaded: Fake) -> None:
 def test_without_a_word_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == Exit.OK
     assert "COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["", "status", "pool grow", "help"])
+def test_help_is_a_command(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["help", *words.split()]) == Exit.OK
+    text = capsys.readouterr().out
+    assert cli.main([*words.replace("help", "").split(), "--help"]) == Exit.OK
+    assert capsys.readouterr().out == text

@@ -43,6 +43,11 @@ def test_make_installs_the_library_without_an_environment(
     assert {"libbulkmm.so.0", "libbulkmm.a", "bulkmm.h", "bmm_clear.3"} <= installed
     assert not (clone / ".venv").exists()
     assert not [*(clone / "build").rglob("bmm-*")]
+    refusal = run_program(["make", "-C", clone, "uninstall-lib"])
+    assert refusal.returncode == 2
+    assert "from here is not below /usr/local: run make install-lib" in refusal.stderr
+    run_checked("make", "-C", clone, "uninstall-lib", *where, **SYSTEM)
+    assert not [*(tmp_path / "root").rglob("*")]
 
 
 def test_make_names_what_the_library_needs(clone: Path, tmp_path: Path) -> None:
