@@ -37,19 +37,30 @@ class Parser(argparse.ArgumentParser):
             self.error(str(unknown_word(kind, str(value), map(str, action.choices))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
-        """Reject an unknown option here, where the known ones are."""
+        """Reject an unknown option or word here, where the known ones are."""
         if self.prog == "bulkmm compare" and "--" in args:
             at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
-        namespace, rest = super().parse_known_args(args, namespace)
         flags = [word for one in self._actions for word in one.option_strings]
-        for word in rest:
+        self._check_options(args, flags)
+        namespace, rest = super().parse_known_args(args, namespace)
+        for word in rest if not self._subparsers else ():
             if len(word) > 1 and word.startswith("-"):
                 self.error(str(unknown_word("option", word.partition("=")[0], flags)))
-            apart = {*flags} & {*args[: args.index(word)]} and not self._subparsers
-            if apart and not word.startswith("-"):
-                self.error(f"unexpected {word}: give options before or after all words")
+            takes_words = any(not one.option_strings for one in self._actions)
+            apart = takes_words and {*flags} & {*args[: args.index(word)]}
+            how = ": give options before or after all words" if apart else ""
+            self.error(f"unexpected {word}{how}")
         return namespace, rest
+
+    def _check_options(self, args: list[str], flags: list[str]) -> None:
+        """Reject an unknown long option first: argparse would miss a word first."""
+        for word in args:
+            name = word.partition("=")[0]
+            if word == "--" or (self._subparsers and not word.startswith("-")):
+                return  # a command's own words, or options, follow
+            if name.startswith("--") and not any(f.startswith(name) for f in flags):
+                self.error(str(unknown_word("option", name, flags)))
 
     def error(self, message: str) -> NoReturn:
         """Raise the command's error for bad arguments."""

@@ -112,9 +112,8 @@ def read_module(root: SystemFiles) -> Module | None:
     return Module(version, [path for path in paths if path], _read_parameters(root))
 
 
-def need_module(root: SystemFiles) -> Module:
-    """Return the loaded module; raise if there is none."""
-    module = read_module(root)
+def need_module(module: Module | None) -> Module:
+    """Return the module if it is loaded; raise if not."""
     if module is None:
         raise BulkmmError(NOT_LOADED)
     return module

@@ -83,8 +83,15 @@ def switch_path(args: argparse.Namespace) -> int:
     """Switch a path on or off, or all off; with --persist at every load, too."""
     root = SystemFiles.from_argument(args.root)
     mode = getattr(args, "mode", modules.OFF)
-    module = modules.read_module(root) if args.persist else modules.need_module(root)
-    paths = status.select_paths(root, module, [args.path] if args.path else [])
+    module = modules.read_module(root)
+    names = [args.path] if args.path else []
+    # words are checked first: loading the module would not mend them
+    for name, words in status.read_modes(root, module, names).items():
+        if name in names:
+            _choose_mode(name, words, mode)
+    if not args.persist:
+        modules.need_module(module)
+    paths = status.select_paths(root, module, names)
     changes = [
         Change(
             f"{path.name}.mode",
@@ -109,7 +116,10 @@ def switch_path(args: argparse.Namespace) -> int:
 def tune_settings(args: argparse.Namespace) -> int:
     """Change settings, or list them."""
     root = SystemFiles.from_argument(args.root)
-    module = modules.need_module(root)
+    module = modules.read_module(root)
+    for pair in args.settings:
+        _check_pair(root, module, pair)
+    module = modules.need_module(module)
     if args.settings:
         changes = [_to_value(module, pair) for pair in args.settings]
         if not args.dry_run:
@@ -188,15 +198,23 @@ def _list_settings(module: Module) -> dict[str, Setting]:
     return settings
 
 
-def _to_value(module: Module, pair: str) -> Change:
-    """Return the change for KEY=VALUE."""
+def _check_pair(root: SystemFiles, module: Module | None, pair: str) -> None:
+    """Reject what is wrong with KEY=VALUE whatever settings the path has."""
     key, _, value = pair.partition("=")
     if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
+    path, dot, name = key.partition(".")
+    if dot and name == "mode":
+        raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
+    if dot:
+        status.read_modes(root, module, [path])
+
+
+def _to_value(module: Module, pair: str) -> Change:
+    """Return the change for KEY=VALUE."""
+    key, _, value = pair.partition("=")
     settings = _list_settings(module)
     if key not in settings:
-        if key.endswith(".mode"):
-            raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
         raise unknown_word("setting", key, settings)
     setting = settings[key]
     if setting.choices and value not in setting.choices:

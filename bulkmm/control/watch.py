@@ -189,7 +189,9 @@ def _read_paths(root: SystemFiles, wanted: list[str]) -> dict[str, KernelPath]:
 def watch_paths(args: argparse.Namespace) -> int:
     """Show samples until there are enough or the user stops it."""
     root = SystemFiles.from_argument(args.root)
-    select_paths(root, modules.need_module(root), args.path)
+    module = modules.read_module(root)
+    select_paths(root, module, args.path)
+    modules.need_module(module)
     with trace_requests(root) if args.trace else nullcontext() as trace:
         try:
             for sample in take_samples(root, args, trace):

@@ -22,6 +22,9 @@ TABLE = """
 stat                                 | 2 | unknown command stat: did you mean status?
 help stat                            | 2 | unknown command stat: did you mean status?
 status --jsn                         | 2 | unknown option --jsn: did you mean --json?
+--versio2                            | 2 | --versio2: did you mean --version?
+on --persit                          | 2 | --persit: did you mean --persist?
+pool --jsom grow                     | 2 | unknown option --jsom: did you mean --json?
 status -j                            | 2 | unknown option -j: there are -h, --help,
 status --format q                    | 2 | unknown --format q: there are text, json, pro
 status nothing                       | 2 | unknown path nothing: there are clear, later,
@@ -30,7 +33,9 @@ status -o no/file                    | 3 | no/file cannot be written: No such fi
 on                                   | 2 | required: PATH
 on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
 on clear --dry-run streaming         | 2 | unexpected streaming: give options before or
-on clear auto more                   | 2 | unrecognized arguments: more (see
+on clear auto more                   | 2 | unexpected more (see: bulkmm on --help)
+pool grow more                       | 2 | required: --page, --size
+pool grow --page 2M --size 2M more   | 2 | unexpected more (see: bulkmm pool grow
 off ../../etc                        | 2 | unknown path ../../etc
 tune clear.latency_us=               | 2 | bad setting clear.latency_us=: give KEY=VALUE
 tune clear.latency_us=-1             | 2 | a number from 0 is needed
@@ -99,7 +104,15 @@ worth -- no-such-command             | 2 |
 UNLOADED = """
 on clear                             | 3 | the module is not loaded
 status clear nothing                 | 2 | unknown path nothing: there are memmap,
+on clearr                            | 2 | unknown path clearr: did you mean clear?
+on clear fast                        | 2 | unknown mode fast: path clear has off,
+off nothing                          | 2 | unknown path nothing: there are memmap,
 tune a=1                             | 3 | the module is not loaded
+tune a                               | 2 | bad setting a: give KEY=VALUE
+tune clear.latency_us=5              | 3 | the module is not loaded
+tune clearr.latency_us=5             | 2 | unknown path clearr: did you mean clear?
+tune clear.mode=on                   | 2 | to set clear.mode: bulkmm on PATH MODE
+watch clear nothing                  | 2 | unknown path nothing: there are memmap,
 watch                                | 3 | the module is not loaded
 pool                                 | 3 | has no pools of huge pages
 on clearr --persist                  | 2 | unknown path clearr: did you mean clear?
