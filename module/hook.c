@@ -311,6 +311,7 @@ static const struct {
 	  "kernel.ftrace_enabled is 0: set it to 1, then switch on again" },
 	{ -EIO, "the patch site did not change" },
 	{ -EOPNOTSUPP, "the kernel's configuration rules it out" },
+	{ -EALREADY, "the kernel does the path's work itself" },
 };
 
 /* A bmm_hook_status() in words. */

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What paths need besides hooks: options, layouts, functions that they call. */
+/*
+ * What paths need besides hooks: options, layouts, functions that they call,
+ * and a kernel that does not do their work itself.
+ */
 #include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "path_internal.h"
+#include "symbols.h"
 
 #define BMM_PATH_CALL(path, name, ...) \
 	DEFINE_STATIC_CALL_NULL(bmm_##name, *(bmm_##name##_fn *)NULL);
@@ -33,6 +37,14 @@ static const struct {
 #include "paths.def"
 };
 
+/* Functions of kernels that do a path's work themselves. */
+static const struct {
+	const char *path, *symbol;
+} replacements[] = {
+#define BMM_PATH_WITHOUT_FUNCTION(path, function) { #path, #function },
+#include "paths.def"
+};
+
 static int path_check_config(const struct bmm_path *path,
 			     const char **err_subject)
 {
@@ -43,6 +55,23 @@ static int path_check_config(const struct bmm_path *path,
 			continue;
 		*err_subject = options[i].option;
 		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int path_check_gain(const struct bmm_path *path, const char **err_subject)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(replacements); i++) {
+		long address;
+
+		if (strcmp(replacements[i].path, path->name))
+			continue;
+		*err_subject = replacements[i].symbol;
+		address = bmm_symbol_data(replacements[i].symbol);
+		if (!IS_ERR_VALUE(address) || address == -EADDRNOTAVAIL)
+			return -EALREADY;
 	}
 	return 0;
 }
@@ -70,6 +99,7 @@ int bmm_path_prepare(const struct bmm_path *path, const char **err_subject)
 {
 	int err = path_check_config(path, err_subject);
 
+	err = err ?: path_check_gain(path, err_subject);
 	err = err ?: bmm_layout_check(path->name, err_subject);
 	if (!err && path->prepare) {
 		*err_subject = path->prepare_symbol;

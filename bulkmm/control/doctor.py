@@ -99,7 +99,10 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
     module = modules.read_module(root)
     loaded = {path.name: path for path in module.paths} if module else {}
     results = checks.check_all(kernel, table)
-    functions = symbols.look_up(root, [n for path in table.paths for n in path.symbols])
+    names = [
+        name for path in table.paths for name in path.symbols + path.without_functions
+    ]
+    functions = symbols.look_up(root, names)
     evidence = Evidence(kernel, results, functions, _read_types(root), table.prototypes)
     paths = [_judge_path(path, loaded.get(path.name), evidence) for path in table.paths]
     attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
@@ -176,6 +179,10 @@ def _judge_path(
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
         return Verdict(path.name, ATTACHED, without, functions)
+    for name in path.without_functions:
+        if evidence.symbols[name].count:
+            why = f"the kernel does its work itself: it has {name}()"
+            return Verdict(path.name, NOT_NEEDED, [why], functions)
     findings = [*_of_kernel(evidence), *_of_path(path, loaded, evidence)]
     kinds = {kind for kind, _ in findings}
     verdict = next((kind for kind in (WOULD_NOT, UNKNOWN) if kind in kinds), WOULD)

@@ -39,6 +39,8 @@ class Requirements:
     calls: dict[str, list[str]] = field(default_factory=dict)
     with_options: list[str] = field(default_factory=list)
     without_options: list[str] = field(default_factory=list)
+    # of kernels that do its work themselves
+    without_functions: list[str] = field(default_factory=list)
 
     @property
     def only(self) -> str | None:
@@ -87,6 +89,8 @@ class Table:
             needs.with_options.append(first)
         elif kind == "_WITHOUT":
             needs.without_options.append(first)
+        elif kind == "_WITHOUT_FUNCTION":
+            needs.without_functions.append(first)
         elif kind != "_MEMBER":  # only a build knows where members are
             function, *types = rest
             groups = needs.calls if kind == "_CALL" else needs.hooks

@@ -107,6 +107,20 @@ case_layout() {
 	check "layout as built: clear is attached" says_of clear 0 "$HOOKED_CLEAR"
 }
 
+# a kernel with the function of upstream/7.3/memmap, whichever one plays it
+case_replaced() {
+	done_by=__memmap_init_zone_device
+	load fault_symbol=$done_by fault_other=memmap_init_zone_device memmap=on
+	check "replaced: hook says so" says_of memmap -114 $done_by \
+		"the kernel does the path's work itself"
+	check "replaced: one line in the log does" \
+		[ "$(dmesg | grep -c " bulkmm: memmap: off: $done_by: ")" = 1 ]
+	check "replaced: on is refused" refused write "$MEMMAP/mode" on
+	check "replaced: mode is off" reads "$MEMMAP/mode" "[off] on"
+	comes_up "replaced" 0
+	must remove
+}
+
 # a path that is off has no hook: others can attach to the function
 case_off_detaches() {
 	load memmap=on
@@ -247,7 +261,7 @@ case_ftrace_dead() {
 hook_faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	each_case namesake ambiguous layout off_detaches off_fails two_writers held \
+	each_case namesake ambiguous layout replaced off_detaches off_fails two_writers held \
 		stuck_call load_fails not_calibrated no_blocks files cached_max \
 		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI"
 	case_ftrace_dead
@@ -271,6 +285,16 @@ hook_kasan() {
 	case_ruled_out alloc auto
 	check "vmap: attached" says_of vmap 0 vmap_small_pages_range_noflush
 	check "hotplug: attached" says_of hotplug 0 set_zone_contiguous
+	check "the module can go" remove
+}
+
+# what keeps paths from a kernel that does their work itself, if anything does
+hook_patched() {
+	load memmap=on vmap=pte
+	for path in memmap vmap; do
+		read -r errno says <"$BULKMM/$path/hook"
+		report patched-hook path=$path errno="$errno" says="$says"
+	done
 	check "the module can go" remove
 }
 

@@ -8,9 +8,9 @@ from lab.scenario import (
     copy,
     fragmentation,
     hotplug,
-    kunit,
     memmap,
     packages,
+    patched,
     populate,
     prezero,
     suites,
@@ -31,7 +31,7 @@ PARTS = (
     vmap,
     hotplug,
     suites,
-    kunit,
+    patched,
     packages,
 )
 SCENARIOS: tuple[Scenario, ...] = tuple(s for part in PARTS for s in part.SCENARIOS)

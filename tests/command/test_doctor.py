@@ -188,6 +188,13 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
             YES,
             f"without {AREA}: the kernel has no such function",
         ),
+        # nor where the kernel copies struct pages itself
+        (
+            [add_line("0 T __memmap_init_zone_device")],
+            "memmap",
+            "not needed",
+            "the kernel does its work itself: it has __memmap_init_zone_device()",
+        ),
         # not needed where the allocator does not clear, or not alone
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
         ([HIGH, NO_ZEROING], "alloc", "not needed", ""),

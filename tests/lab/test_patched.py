@@ -13,6 +13,7 @@ from lab.machine import debug_kernels
 from lab.machine.debug_kernels import Kind
 from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
 from lab.machine.vm import Outcome
+from lab.scenario import patched
 
 # as /sys/kernel/debug/kunit/SUITE/results has it
 NESTED = """\
@@ -147,9 +148,29 @@ def test_a_kernel_without_tests_passes_none() -> None:
     assert failing(work, outcome) == {"the patches have tests"}
 
 
+@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
+def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
+    work = scenario.find_scenario("hook-patched").make()
+    series = {patch.parent.name for patch in kind.patches}
+    errors = {
+        path: patched.REFUSALS[path] for path in patched.REFUSALS if path in series
+    }
+    start = on("start", release=kind.release("7.3.4+deb13"))
+    hooks = [
+        on("patched-hook", path=path, errno=errors.get(path, 0), says="")
+        for path in patched.REFUSALS
+    ]
+    outcome = Outcome([start, *hooks])
+    assert failing(work, outcome) == set()
+    for path in patched.REFUSALS:
+        changed = judgelib.changed(outcome, on(path=path), on(errno="-2"))
+        assert failing(work, changed) == {f"{path}: {errors.get(path, 0)}"}
+
+
 @pytest.mark.vm
 @pytest.mark.release  # the kernel is built for minutes
 @pytest.mark.parametrize("name", debug_kernels.PATCHED)
 def test_the_patches_pass_their_tests(name: str, tmp_path: Path) -> None:
     run = lablib.passed(tmp_path, "kunit", "--kernel", name)["run"]
     assert run["tests"]
+    lablib.passed(tmp_path, "hook-patched", "--kernel", name)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The unit tests that the patches in upstream/ bring, on kernels that have them."""
+"""Scenarios of kernels with the patches in upstream/: their tests, and the module."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from bulkmm.results.model import Check
 from lab.machine import debug_kernels, ktap
+from lab.machine.debug_kernels import Kind
 from lab.machine.ktap import Case
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Scenario
+
+# by path: the error that keeps it from a kernel with the series of its name
+REFUSALS = {"memmap": "-114", "vmap": "-91"}
 
 
 class Kunit(Scenario):
@@ -17,7 +21,7 @@ class Kunit(Scenario):
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         """Check each case, and that each suite has some that passed."""
-        kind = debug_kernels.of_release(outcome.of("start")[0]["release"])
+        kind = _find_kind(outcome)
         suites = kind.suites if kind else []
         yield Check("the patches have tests", bool(suites), ", ".join(suites))
         for suite in suites:
@@ -39,6 +43,24 @@ class Kunit(Scenario):
                 for case in _read_suite(outcome, suite)
             },
         }
+
+
+class Hooks(Scenario):
+    """Which paths attach where the kernel does their work itself."""
+
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        kind = _find_kind(outcome)
+        series = {patch.parent.name for patch in kind.patches} if kind else set()
+        for path, error in REFUSALS.items():
+            wanted = error if path in series else "0"
+            events = outcome.of("patched-hook", path=path)
+            errors = [str(event["errno"]) for event in events]
+            detail = "; ".join(str(event["says"]) for event in events)
+            yield Check(f"{path}: {wanted}", errors == [wanted], detail)
+
+
+def _find_kind(outcome: Outcome) -> Kind | None:
+    return debug_kernels.of_release(outcome.of("start")[0]["release"])
 
 
 def _read_suite(outcome: Outcome, suite: str) -> list[Case]:
@@ -66,6 +88,25 @@ SCENARIOS = (
             memory=1024,
             # on 6.12 the first does both
             cmdline="kunit.enable=1 kunit.autorun=1",
+        ),
+    ),
+    Hooks(
+        "hook-patched",
+        "which paths attach on a kernel with the patches in upstream/",
+        "memmap and vmap stay off where the kernel does their work itself, and say why",
+        family="suites",
+        path="suites",
+        does=("hook_patched",),
+        runs=base.Runs(
+            full=(),
+            debug=dict.fromkeys(debug_kernels.PATCHED, ("",)),
+        ),
+        needs=base.Needs(
+            kinds=debug_kernels.PATCHED,
+        ),
+        seconds=20,
+        machine=base.Machine(
+            memory=1024,
         ),
     ),
 )
