@@ -7,6 +7,7 @@
 #	make test-all	the same, and what a release must show besides
 #	make check	the static checks alone
 #	make figures	native figures of this CPU, into results/, docs and README
+#	make tour	what docs/tour.md shows, from a guest
 #	make lab	every lab scenario on every kernel (hours; resumes where it stopped)
 #	make lab-debug	the scenarios on kernels with their own checks on (part of it)
 #	make newest	the same scenarios on what is newer than lab/versions.txt
@@ -30,7 +31,7 @@ SHARE = $(DESTDIR)$(abspath $(PREFIX))/share
 WHEELS ?= build/wheel
 KDIR ?= /lib/modules/$(RELEASE)/build
 
-.PHONY: build help demo test test-all check figures lab lab-debug newest kernels module \
+.PHONY: build help demo test test-all check figures tour lab lab-debug newest kernels module \
 	install install-lib install-man uninstall uninstall-lib uninstall-man \
 	deb wheel wheel-lib clean
 
@@ -63,6 +64,9 @@ check:
 # For a quiet machine: it takes an hour, and other load distorts the figures. The process is
 # the unit: what a sixth one says is worth more than what more rounds in each do. Moved at
 # the end, and not between two runs: each names the revision, and whether it was modified.
+tour: build
+	@PYTHONPATH=tests:tests/command:tests/lab:. .venv/bin/python -m tour
+
 figures: PART = build/figures
 figures: build
 	@rm -rf $(PART) && mkdir -p $(PART)

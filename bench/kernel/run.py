@@ -11,7 +11,6 @@ from bench.kernel.measure import Job
 from bulkmm.report import headlines
 from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
-from bulkmm.results.table import print_lines
 from bulkmm.shell import size
 from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -52,11 +51,7 @@ def run_kernel(args: argparse.Namespace) -> int:
 def _print_document(document: Document, wanted: result_tables.Show) -> None:
     """Print the tables, and at the end what people wait for."""
     result_tables.print_documents([document], show=wanted)
-    leading = headlines.make_table([document])
-    if leading.rows:
-        print()
-        leading.print()
-        print_lines(["", *headlines.list_notes([document])])
+    headlines.print_headlines([document])
 
 
 def _choose_scenarios(args: argparse.Namespace) -> Sequence[str]:

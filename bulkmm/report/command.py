@@ -53,6 +53,7 @@ report: bulkmm.report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
+    from bulkmm.report import headlines
     from bulkmm.results import model, result_tables
 
     if args.schema:
@@ -66,6 +67,7 @@ def run_show(args: argparse.Namespace) -> int:
         print(result_tables.format_markdown(*documents, show=wanted), end="")
     else:
         result_tables.print_documents(documents, show=wanted)
+        headlines.print_headlines(documents)
     return Exit.OK
 
 

@@ -16,7 +16,7 @@ from bulkmm.results import conditions, result_tables, size_grid
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document, Result
 from bulkmm.results.result_tables import MODULE_ARMS, TIMES
-from bulkmm.results.table import Table
+from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.size import GIB, MIB
 from bulkmm.worth import gain
 
@@ -162,3 +162,12 @@ def _format_range(ratios: Sequence[float]) -> str:
     """Return the least and the most of ratios."""
     ends = dict.fromkeys(f"{end(ratios):.2f}" for end in (min, max))
     return f"{DASH.join(ends)}{TIMES}"
+
+
+def print_headlines(documents: Sequence[Document]) -> None:
+    """Print the sentences and what they mean, or nothing if there are none."""
+    table = make_table(documents)
+    if table.rows:
+        print()
+        table.print()
+        print_lines(["", *list_notes(documents)])
