@@ -130,10 +130,15 @@ def _arguments(request: Request, number: int) -> list[str]:
 
 
 def _start(logs: list[list[Event]]) -> Event:
-    """Return the first process's description of the run, the least in huge pages."""
+    """Return the first process's description of the run, the least in huge pages.
+
+    Those are of all of its memory, which can be more than what is measured.
+    """
     starts = [event for _, event in _select_events(logs, "start")]
-    least = min(starts, key=lambda event: event.get("huge_bytes", 0))
-    description = starts[0] | {k: v for k, v in least.items() if k == "huge_bytes"}
+    description = dict(starts[0])
+    if "huge_bytes" in description:
+        least = min(event.get("huge_bytes", 0) for event in starts)
+        description["huge_bytes"] = min(least, description.get("bytes", least))
     return {key: value for key, value in description.items() if key != "event"}
 
 

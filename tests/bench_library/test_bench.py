@@ -21,7 +21,7 @@ from programs import run_program
 from bench import measure, program, subjects
 from bench.subjects import Amount, Request
 from bulkmm import cli
-from bulkmm.results import host
+from bulkmm.results import conditions, host
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import MIB
@@ -245,6 +245,15 @@ def test_the_least_memory_in_huge_pages_is_said() -> None:
     logs[1][0]["huge_bytes"] = 0
     document = measure.make_document([(logs, Request(subjects.COPY, LITTLE))])
     assert document.run["huge_bytes"] == 0
+
+
+def test_huge_pages_beside_what_is_measured_do_not_count() -> None:
+    logs = events({"copy-4k": {"glibc": steady(100, 2)}})
+    for log in logs:
+        log[0]["huge_bytes"] = 3 * log[0]["bytes"]
+    document = measure.make_document([(logs, Request(subjects.COPY, LITTLE))])
+    assert document.run["huge_bytes"] == document.run["bytes"] > 0
+    assert conditions.list_facts(document)["share of huge pages"] == "100 %"
 
 
 def test_without_libpmem2_the_table_says_so(
