@@ -102,7 +102,8 @@ def measure_populate(job: Job, observer: Observer | None = None) -> Document:
         if kind == "hugetlb" and (pages := count_missing(job.size)):
             skipped[kind] = (
                 f"hugetlb: {pages} more free pages of {name_size(HUGE)} needed: "
-                "--reserve, or bulkmm pool grow"
+                "--reserve, or bulkmm pool grow "
+                f"--page {name_size(HUGE)} --size {name_size(pages * HUGE)}"
             )
         else:
             kinds.append(kind)

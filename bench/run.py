@@ -71,10 +71,13 @@ def run_populate(args: argparse.Namespace) -> int:
 
 def print_goals(args: argparse.Namespace) -> int:
     """Print the outcome of each goal."""
+    missed = False
     for path in args.results:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
         goals.make_table(document).print()
-        print_lines(goals.list_missed(document) + goals.list_disagreements(document))
-    return Exit.OK
+        lines = goals.list_missed(document) + goals.list_disagreements(document)
+        print_lines(lines)
+        missed = missed or bool(lines)
+    return Exit.VERDICT if missed else Exit.OK

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from bulkmm.control.format import format_size
 from bulkmm.control.json_output import Record
 from bulkmm.control.pools import (
     NodeChange,
@@ -103,11 +104,9 @@ def grow_pool(args: argparse.Namespace) -> int:
     pool, pages = _parse_request(args)
     wanted = spread.to_grow(pool, pages, args.node)
     if sum(wanted.values()) < pages:
-        total = sum(wanted.values()) * pool.page
+        total = format_size(sum(wanted.values()) * pool.page)
         nodes_can = "the nodes" if args.node is None else f"node {args.node}"
-        request = f"--size {args.size}: {pages * pool.page // size.MIB} MiB"
-        limit = f"{total // size.MIB} MiB at most"
-        raise UsageError(f"{request}; {nodes_can} can give {limit}")
+        raise UsageError(f"--size {args.size}: {nodes_can} can give {total} at most")
 
     def grown(note: Path) -> list[NodeChange]:
         for part in wanted if args.compact else ():
@@ -150,8 +149,8 @@ def _need_free(wanted: dict[Pool, int], pool: Pool, pages: int, size_text: str) 
     spare = pool.count_spare()
     if pages > spare:
         raise BulkmmError(
-            f"--size {size_text} is {pages} pages of "
-            f"{size.name_size(pool.page)}: {spare} are neither used nor reserved"
+            f"--size {size_text} is {pages} pages of {size.name_size(pool.page)}: "
+            f"{spare} are free and not reserved"
         )
     for part, count in wanted.items():
         if count > part.count_free():

@@ -14,7 +14,7 @@ from bulkmm.control.pools import has_nodes, list_nodes, outside_cpuset, read_mem
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import limits
 from bulkmm.populate.limits import Need
-from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.errors import BulkmmError, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ def check_node(name: str, node: int | None, root: Path = Path("/")) -> None:
     if not read_meminfo(files, node, "MemTotal"):
         nodes = [n for n in list_nodes(files) if read_meminfo(files, n, "MemTotal")]
         has = ", ".join(map(str, nodes))
-        raise BulkmmError(f"{name}: there is no memory node {node}: memory has {has}")
+        raise UsageError(f"{name}: there is no memory node {node}: memory has {has}")
     if outside_cpuset(files, node):
         raise BulkmmError(
             f"{name}: memory node {node} is not in this process's cpuset (cpuset(7))"

@@ -17,6 +17,7 @@ from bulkmm.populate.target import Target
 from bulkmm.shell import bar, size
 from bulkmm.shell.ending import KILLED_FIRST, OOM_SCORE
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.files import need_command
 
 BYTES = (
     bars.DownloadColumn(binary_units=True),
@@ -71,6 +72,8 @@ def _check_words(args: argparse.Namespace) -> None:
         raise UsageError(
             "--memfd needs a command after --: the memory is freed with its last user"
         )
+    if args.memfd and "{}" not in args.words[0]:
+        need_command(args.words[0])
     if args.huge and not args.memfd:
         raise UsageError("--huge only applies to --memfd: a file has its own pages")
 

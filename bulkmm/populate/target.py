@@ -66,19 +66,22 @@ class Target:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             if self.page > mmap.PAGESIZE:
-                why += f"; {_describe_pool(self.page, self.size)}"
+                why += f"; {_describe_pool(self.page, self.size, self.node)}"
             raise BulkmmError(f"{self.name}: cannot be mapped: {why}") from error
 
 
-def _describe_pool(page: int, size: int) -> str:
+def _describe_pool(page: int, size: int, node: int | None) -> str:
     """Describe the pool of a page size, and how to enlarge it if it lacks pages."""
     root = SystemFiles(Path("/"))
     if page not in list_page_sizes(root):
         return f"the kernel has no pool of {page >> 20} MiB pages"
     spare = Pool(root, page).count_spare()
     spares = f"its pool has {spare} pages of {page >> 20} MiB to spare"
-    more = f"; more by bulkmm pool grow --page {name_size(page)}"
-    return spares + more * (spare * page < size)
+    if spare * page >= size:
+        return spares
+    more = f"--page {name_size(page)} --size {name_size(size - spare * page)}"
+    more += "" if node is None else f" --node {node}"
+    return f"{spares}; more by bulkmm pool grow {more}"
 
 
 @contextmanager
@@ -95,7 +98,8 @@ def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
         fd = os.memfd_create("bulkmm", flags)
     except OSError as error:
         message = (
-            f"no memfd of such pages: {error.strerror}; {_describe_pool(page, size)}"
+            f"no memfd of such pages: {error.strerror}; "
+            f"{_describe_pool(page, size, node)}"
         )
         raise BulkmmError(message) from error
     try:

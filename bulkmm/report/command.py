@@ -19,6 +19,7 @@ show: bulkmm.report.command:run_show
     Print one table of kept results; results of one machine share its notes.
 results:RESULT.json...  read this kept result; several make one
 {options.MARKDOWN}
+--json  print the results as JSON, one after the other, and errors too
 --full  print a row for every median and its interval
 --schema  print the JSON schema of a result, and no table
 {options.ALL_ROWS}
@@ -37,6 +38,7 @@ files:RESULT.json+  read results of one build, then -- and those of the other;
 --threshold T = 5%  allow so much more time, as 5%% or 0.05
 --format {{table,mmtests}} = table  print our table, or one as MMTests' compare prints
     it
+--all-rows  name every variant that was not compared
 --json  print the comparison as JSON, and errors too
 
 report: bulkmm.report.command:run_report
@@ -61,7 +63,12 @@ def run_show(args: argparse.Namespace) -> int:
         return Exit.OK
     if not args.results:
         raise UsageError("name a RESULT.json, or ask for --schema")
+    if args.json and args.markdown:
+        raise UsageError("--json and --markdown differ: give one")
     documents = [model.Document.read(path) for path in args.results]
+    if args.json:
+        print(*(document.to_json() for document in documents), sep="", end="")
+        return Exit.OK
     wanted = result_tables.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown:
         print(result_tables.format_markdown(*documents, show=wanted), end="")

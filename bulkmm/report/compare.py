@@ -34,6 +34,7 @@ SLOWER, FASTER, UNPROVEN = "slower", "faster", "unproven"
 SCHEMA_VERSION = 2
 UNKNOWN = "unknown"
 DASHES = "--"
+FEW = 8  # arms that are named without --all-rows
 PROOF = (
     "slower, faster: the whole interval or range is beyond {:g} %, and files dealt to "
     "the sides by chance change no arm as much in 95 % of the ways to deal them"
@@ -135,6 +136,14 @@ def refuse_emulation(files: dict[str, Document]) -> None:
             raise UsageError(f"{name}, {emulated[0]}: {reason}")
 
 
+def refuse_copies(before: Side, after: Side) -> None:
+    """Reject comparing a result with itself."""
+    for name, document in after.files.items():
+        for base, earlier in before.files.items():
+            if document.results == earlier.results:
+                raise UsageError(f"{name} in B is the same result as {base} in A")
+
+
 def explain_mismatch(
     old: list[Result], new: list[Result], files: tuple[int, int]
 ) -> str:
@@ -209,6 +218,7 @@ class Comparison:
         if not like:
             key, why = next(iter(self.unlike.items()))
             raise UsageError(f"nothing in {names} compares: {', '.join(key)}: {why}")
+        refuse_copies(before, after)
         pairs = [(by_file(old[key]), by_file(new[key])) for key in like]
         self.cells = judge_pairs(pairs, threshold)
 
@@ -268,7 +278,7 @@ class Comparison:
         rows = [_row(cell) for cell in self.cells]
         return Table(("scenario", "variant", *medians, gain, ""), rows, medians)
 
-    def notes(self) -> Iterator[str]:
+    def notes(self, *, all_rows: bool) -> Iterator[str]:
         """Return the lines below the table."""
         meaning = result_tables.FEWER if self.counts_work else result_tables.FASTER
         yield f"A is the base. {meaning}"
@@ -281,20 +291,24 @@ class Comparison:
             yield f"{note} build {need} times or more, in turn, and give all the files"
         for side, keys in zip(self.sides, self.only, strict=True):
             if keys:
-                yield f"only in {side.letter}: {_grouped(keys)}"
-        for key, why in self.unlike.items():
-            yield f"not compared: {', '.join(key)}: {why}"
+                yield f"only in {side.letter}: {_name_arms(keys, all_rows=all_rows)}"
+        for why in dict.fromkeys(self.unlike.values()):
+            keys = [key for key, reason in self.unlike.items() if reason == why]
+            yield f"not compared: {_name_arms(keys, all_rows=all_rows)}: {why}"
         if self.counts_work:
             yield conditions.describe_emulation(
                 next(iter(self.sides[0].files.values()))
             )
 
 
-def _grouped(keys: list[Key]) -> str:
-    """Return arms by scenario."""
+def _name_arms(keys: list[Key], *, all_rows: bool) -> str:
+    """Return arms by scenario, or how many there are of them."""
     variants: dict[str, list[str]] = {}
     for scenario, variant in keys:
         variants.setdefault(scenario, []).append(variant)
+    if len(keys) > FEW and not all_rows:
+        counts = f"{len(keys)} variants of {len(variants)} scenarios"
+        return f"{counts} (--all-rows names them)"
     return "; ".join(f"{name}: {', '.join(arms)}" for name, arms in variants.items())
 
 
@@ -387,7 +401,7 @@ def run_compare(args: argparse.Namespace) -> int:
     else:
         print_lines(comparison.heading())
         comparison.make_table().print()
-        print_lines(comparison.notes())
+        print_lines(comparison.notes(all_rows=args.all_rows))
     slower = sum(cell.verdict == SLOWER for cell in comparison.cells)
     if slower:
         of = f"{slower} of {len(comparison.cells)}"

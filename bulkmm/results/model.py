@@ -249,8 +249,9 @@ class Document(Struct):
         """Return the document in a file; raise an error that explains invalid ones."""
         try:
             content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            version = content.get("schema_version")
-            if version not in (None, SCHEMA_VERSION):
+            _check_kind(content)
+            version = content["schema_version"]
+            if version != SCHEMA_VERSION:
                 older = isinstance(version, int) and version < SCHEMA_VERSION
                 why = OLDER.format(SCHEMA_VERSION) if older else "is not known"
                 raise BulkmmError(f"{path}: schema version {version} {why}")
@@ -262,6 +263,15 @@ class Document(Struct):
     def write(self, path: Path) -> None:
         """Write the document atomically."""
         files.write_file(path, self.to_json(), "the result")
+
+
+def _check_kind(content: dict[str, Any]) -> None:
+    """Reject a document of another command's, or of another program's."""
+    if kind := content.get("kind"):
+        takes = ": bulkmm report and worth --compare take it" if kind == "worth" else ""
+        raise ValueError(f'it is of the kind "{kind}"{takes}')
+    if "schema_version" not in content:
+        raise ValueError("it is no file that -o of bulkmm bench or lab wrote")
 
 
 # What is read of a machine and a run; both have further members.

@@ -7,7 +7,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.errors import BulkmmError, UsageError
 
 FOREIGN = "surrogateescape"  # bytes that are not ours to understand stay as they are
 
@@ -46,6 +46,14 @@ def read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def need_command(word: str) -> None:
+    """Reject a command that cannot be run, before all the work."""
+    import shutil  # takes longer than most commands
+
+    if not shutil.which(word):
+        raise UsageError(f"{word}: there is no such command")
 
 
 def need_place(file: Path | None, label: str) -> None:

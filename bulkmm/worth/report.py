@@ -189,11 +189,21 @@ def _time_call(entry: Row | None) -> float | None:
 def read_result(file: Path) -> Worth:
     """Return the result in a file."""
     try:
-        text = file.read_text(encoding="utf-8")
-        result: Worth = _convert(Worth, json.loads(text), "")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        _check_kind(content)
+        result: Worth = _convert(Worth, content, "")
+    except KeyError as error:
+        raise BulkmmError(
+            f"{file}: not a result of bulkmm worth: it lacks {error.args[0]}"
+        ) from error
+    except (ValueError, TypeError, RecursionError) as error:
         raise BulkmmError(f"{file}: not a result of bulkmm worth: {error}") from error
     return result
+
+
+def _check_kind(content: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise ValueError(f'its "kind" is not "{KIND}"')
 
 
 def _convert(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401

@@ -6,7 +6,6 @@ import errno
 import os
 import platform
 import re
-import shutil
 import subprocess
 import time
 from contextlib import suppress
@@ -78,8 +77,8 @@ def _seconds(args: argparse.Namespace) -> float:
     """Return for how long to count; reject what does not fit together."""
     if args.words and args.time:
         raise UsageError("--for and COMMAND: give one; what is counted ends with it")
-    if args.words and not shutil.which(args.words[0]):
-        raise UsageError(f"{args.words[0]}: there is no such command")
+    if args.words:
+        files.need_command(args.words[0])
     period = args.time or USUAL
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", period)
     seconds = float(match[1]) * UNITS[match[2]] if match else 0

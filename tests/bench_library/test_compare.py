@@ -141,7 +141,7 @@ def test_exit_codes_and_order(run: Run) -> None:
     rows = [line.split() for line in out.splitlines() if " bulkmm " in line]
     assert [row[0] for row in rows] == ["d", "c", "b", "a"]
     assert [row[-1] for row in rows] == ["slower", "slower", "~", "faster"]
-    code, out, err = run(before, before)
+    code, out, err = run(before, build(seed=2, a=100, b=100, c=100, d=100))
     assert (code, err) == (0, "")
     assert "warning" not in out
     assert run(before, after, "--threshold", "50%")[0] == 0
@@ -173,7 +173,15 @@ def test_what_is_not_in_all_is_listed(run: Run) -> None:
     assert code == 0
     assert "only in A: gone: bulkmm\n" in out
     assert "only in B: new: bulkmm, other" in out
-    assert "not compared: once, v: not in every file" in out
+    assert "not compared: once: v: not in every file" in out
+
+
+def test_many_that_are_not_in_all_are_counted(run: Run) -> None:
+    names = {f"gone{number}": 100 for number in range(9)}
+    _, out, _ = run(build(a=100, **names), build(a=101))
+    assert "only in A: 9 variants of 9 scenarios (--all-rows names them)" in out
+    _, out, _ = run(build(a=100, **names), build(a=101), "--all-rows")
+    assert "only in A: gone0: bulkmm; gone1: bulkmm; " in out
 
 
 def test_other_sizes_do_not_compare(run: Run) -> None:
@@ -183,7 +191,7 @@ def test_other_sizes_do_not_compare(run: Run) -> None:
             document.results.append(arm("b", "v", times(1, seed=i), size))
     code, out, _ = run(before, after)
     assert code == 0
-    assert "not compared: b, v: 128 MiB in A, 1 GiB in B" in out
+    assert "not compared: b: v: 128 MiB in A, 1 GiB in B" in out
 
 
 def test_what_does_not_compare(run: Run) -> None:
@@ -298,7 +306,7 @@ def broken(**change: Any) -> str:
     ("text", "message"),
     [
         ("no JSON", "not a bulkmm result"),
-        ("{}", "missing required field `schema_version`"),
+        ("{}", "no file that -o of bulkmm bench"),
         ('{"schema_version": 3}', "schema version 3 is not known"),
         (
             '{"schema_version": 1}',

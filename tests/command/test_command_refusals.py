@@ -51,13 +51,20 @@ pool grow --page 2M --size 3M        | 2 | --size 3M is not a multiple of 2M
 pool grow --page 2M --size 2M --node 7 | 2 | --node 7: there are nodes 0
 pool grow --page 2M --size 2M --node 2 | 2 | --node 2 has no memory
 pool grow --page 2M --size 2M --jobs 0 | 2 | --jobs: 0: give 1 to 1024, or auto
-pool grow --page 2M --size 16G       | 2 | 16384 MiB; the nodes can give 8192 MiB at
-pool grow --page 2M --size 8G --node 1 | 2 | 8192 MiB; node 1 can give 4096 MiB at most
-pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are neither
+pool grow --page 2M --size 16G       | 2 | the nodes can give 8 GiB at most
+pool grow --page 2M --size 8G --node 1 | 2 | 8G: node 1 can give 4 GiB at most
+pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are free and not
 pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
 lab rum                              | 2 | unknown ACTION rum: did you mean run?
 lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 show                                 | 2 | name a RESULT.json, or ask for --schema
+show --json --markdown {good}        | 2 | --json and --markdown differ: give one
+show {junk}                          | 3 | no file that -o of bulkmm bench or lab wrote
+show {counted}                       | 3 | it is of the kind "worth": bulkmm report
+compare {junk} {good}                | 3 | no file that -o of bulkmm bench or lab wrote
+compare {good} -- {good}             | 2 | good.json in B is the same result as
+compare {other} {good} -- {copy}     | 2 | copy.json in B is the same result as
+report {junk} -o {home}/r.html       | 3 | no file that -o of bulkmm bench or lab wrote
 show {none}                          | 3 | No such file
 compare -- {good}                    | 2 | separated by one --
 compare {good} -- {other} -- {good}  | 2 | separated by one --
@@ -98,6 +105,8 @@ bench populate --size 6K --kind 4k   | 2 | whole pages of 4K
 bench kernel memmap --kernel ./nothing/vmlinuz | 3 | no such file
 worth --for 0                        | 2 |
 worth --for 1s -- true               | 2 |
+worth --compare {junk}               | 3 | of bulkmm worth: its "kind" is not "worth"
+worth --compare {counted}            | 3 | result of bulkmm worth: it lacks schema
 worth --compare {deep}               | 3 | deep.json: not a result of bulkmm worth
 worth -- no-such-command             | 2 |
 """
@@ -142,6 +151,8 @@ def files(tmp_path: Path) -> dict[str, str]:
     paths |= {
         name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
     }
+    for name, text in (("junk", '{"a": 1}'), ("counted", '{"kind": "worth"}')):
+        (paths.setdefault(name, tmp_path / f"{name}.json")).write_text(text)
     paths["deep"].write_text("[" * 100_000)
     paths["bad"].write_text('{"schema_version": 2}')
     Document(machine=machine).write(paths["empty"])

@@ -242,7 +242,7 @@ def test_an_earlier_result_is_read_again(
     assert report.read_result(file) == result
     many = {**document["functions"][0], "calls": "many"}
     for wrong, message in (
-        ({"kind": "status"}, "kind 'status'"),
+        ({"kind": "status"}, 'its "kind" is not "worth"'),
         ({"schema_version": 2}, "schema_version 2"),
         ({"functions": [many]}, "calls 'many'"),
         ({"command": "true"}, "command 'true'"),

@@ -42,6 +42,17 @@ def test_show_prints_every_scenario(
             assert result_tables.format_value(result.median, result.unit) in output
 
 
+def test_json_is_what_the_files_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, make in zip(paths, (made.bench, made.guest), strict=True):
+        make().write(path)
+    assert cli.main(["show", "--json", *map(str, paths)]) == 0
+    texts = [path.read_text() for path in paths]
+    assert capsys.readouterr().out == "".join(texts)
+
+
 def test_what_was_published_stands_below_what_was_measured() -> None:
     output = " ".join(screen(made.bench()).split())
     assert all(
