@@ -21,7 +21,6 @@ FAMILIES = (
     *("pmem", "hmm", "clear", "populate", "copy"),
     *("prezero", "vmap", "hotplug", "suites", "packages"),
 )
-ARMS = ("absent", "off", "pte", "block")  # of vmap
 LARGEST = "1T"  # what the guest's address space has room for
 REGION_ALIGN = 16 * MIB  # of libnvdimm on x86: other sizes cannot make a namespace
 BACKEND = re.compile(r"[a-z][a-z0-9_-]{0,30}")
@@ -32,6 +31,8 @@ TABLES = {
 --rounds N<1..>  visit each arm N times (default: the scenario's, mostly 5)
 --seed N  repeat the order of another run
 --break-one-word  change one word on purpose: the run must fail
+--arm arms:NAME...  visit this arm, such as absent: without the module; may be given
+    again (default: all)
 """,
     "persistent memory, hotplug": f"""
 --size SIZE  make the device so large (default: the scenario's)
@@ -51,8 +52,7 @@ TABLES = {
 --seconds N<1..3600> = 60  run hook-storm, clear-faults, vmap-faults, stress, or each
     test of upstream-mm, so long
 """,
-    "kernel mappings": f"""
---arm arms:{{{",".join(ARMS)}}}...  visit this arm; may be given again (default: all)
+    "kernel mappings": """
 --arrays N<1..>  map N arrays of random shape
 --loops N<1..> = 1000  loop upstream-vmalloc N times
 """,

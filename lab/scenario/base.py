@@ -203,6 +203,11 @@ class Scenario:
         set_to = () if arm == ABSENT else (f"{self.path}={arm}", *more)
         return " ".join(("state", arm, *set_to))
 
+    def list_wanted(self, arms: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of the arms that the user wants, all by default."""
+        wanted = self.options.arms
+        return tuple(arm for arm in arms if not wanted or arm in wanted)
+
     @property
     def chance(self) -> random.Random:
         """Return a random generator in its initial state."""

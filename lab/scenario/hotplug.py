@@ -15,6 +15,7 @@ from itertools import zip_longest
 from bulkmm.results.model import Check
 from bulkmm.shell.size import GIB, MIB, PAGE
 from lab import state
+from lab.machine.debug_kernels import PATCHED
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario
@@ -252,7 +253,7 @@ SCENARIOS = (
         runs=base.Runs(
             full=("--rounds 2", "--size 32G --cpus 1"),
             quick=ONCE,
-            debug=dict.fromkeys(("debug", "kasan", "clang-cfi", "patched"), ONCE),
+            debug=dict.fromkeys(("debug", "kasan", "clang-cfi", *PATCHED), ONCE),
         ),
         seconds=40,
     ),

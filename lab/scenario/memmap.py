@@ -7,7 +7,7 @@ arms, where to compare), so that the seed in the result is enough to repeat a ru
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from bulkmm.shell.size import GIB, PAGE
 from lab import state
 from lab.choices import ALIGNS
 from lab.machine.arch import X86_64, Arch
+from lab.machine.debug_kernels import PATCHED
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Measure, Scenario
@@ -27,7 +28,7 @@ CHECK = (
     "every struct page and pageblock type byte for byte against the kernel's own; "
     "one word flipped must be seen"
 )
-STAMPED = ("size", "rounds", "seed", "backend", "workers", "break_one_word")
+STAMPED = ("size", "rounds", "seed", "backend", "workers", "break_one_word", "arms")
 STORM = ("--cpus 4 --seconds 240",)
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
@@ -68,11 +69,26 @@ class Device(Scenario):
             raise UsageError(f"no alignment {align} on {arch.name}: {aligns}")
         if align == "1G" and self.options.size < 2 * ALIGNS[align]:
             raise UsageError("alignment 1G needs a size of at least 2G")
+        if not self._serves and (self.options.backend or self.options.workers):
+            raise UsageError("--backend and --workers need --arm on")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        return self.list_wanted(ARMS)
+
+    @property
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
+        return {"arms": ARMS}
+
+    @property
+    def _serves(self) -> bool:
+        return ARMS[-1] in self.arms
 
     def lines(self) -> list[str]:
         """Return the rounds in random order, and the proof.
 
-        The device is made where the module has not seen it.
+        The device is made where the module has not seen it. What is compared is the
+        last arm, mostly `on`.
         """
         options = self.options
         align = options.align if self.mode == "devdax" else "2M"
@@ -80,15 +96,16 @@ class Device(Scenario):
         lines += [self._state("off"), "state absent"] if options.backend else []
         lines.append(f"namespace {self.mode} {options.map} {align}")
         lines += ["bind reference", "snapshot", "unbind"]
-        for turn, arm in enumerate(self.each_round(ARMS)):
+        last = self.arms[-1]
+        for turn, arm in enumerate(self.each_round(self.arms)):
             lines += [self._state(arm), "bind round"]
-            number = turn // len(ARMS)
-            if arm == "on" and (options.size <= COMPARE_ALL or not number):
+            number = turn // len(self.arms)
+            if arm == last and (options.size <= COMPARE_ALL or not number):
                 lines.append(f"compare round-{number}")
             lines.append("unbind")
             if arm == "on":
                 lines.append("limit {} {}".format(*self._unit))
-        lines += [self._state(ARMS[-1]), "bind proof"]
+        lines += [self._state(last), "bind proof"]
         if options.break_one_word:
             lines += ["flip", "compare broken-on-purpose"]
         else:
@@ -120,10 +137,13 @@ class Device(Scenario):
         """Return the function, bind and unbind, the first bring-up."""
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
-        pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
+        # only the function has a limit
+        pairs = [
+            pair for pair in (*PAIRS, (LIMIT, "on")) if {*pair} <= {*self.arms, LIMIT}
+        ]
         for suffix, key, event in (*TIMED, *(() if outcome.icount else (SLEEPS,))):
-            times = base.collect_samples(outcome, event, key, ARMS, label="round")
-            if not suffix:
+            times = base.collect_samples(outcome, event, key, self.arms, label="round")
+            if not suffix and self._serves:
                 times[LIMIT] = base.collect_values(outcome.of(LIMIT), "ns")
             yield Measure(self.name + suffix, nbytes, pairs, times)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
@@ -145,7 +165,8 @@ class Device(Scenario):
         yield state.judge_visits(
             "counters", state.list_visits(outcome, "bind"), expect_binds
         )
-        yield state.check_attached(outcome, "memmap")
+        if self._serves:
+            yield state.check_attached(outcome, "memmap")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:
         fell: Counter[str] = Counter()
@@ -248,7 +269,10 @@ SCENARIOS = (
         takes=(*STAMPED, "map"),
         runs=base.Runs(
             quick=("--size 2G --rounds 3",),
-            debug=dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
+            debug={
+                **dict.fromkeys(("debug", "clang-cfi"), ("--size 4G --rounds 1",)),
+                **dict.fromkeys(PATCHED, ("--size 4G --rounds 1 --arm absent",)),
+            },
         ),
         published=published_figures.list_figures("pmem-fsdax-100g"),
     ),
@@ -261,7 +285,8 @@ SCENARIOS = (
         runs=base.Runs(
             full=("", "--align 1G"),
             debug={
-                "debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1")
+                "debug": ("--size 4G --rounds 1", "--size 16G --align 1G --rounds 1"),
+                **dict.fromkeys(PATCHED, ("--size 4G --rounds 1 --arm absent",)),
             },
         ),
         published=published_figures.list_figures("pmem-devdax-100g"),

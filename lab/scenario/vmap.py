@@ -8,14 +8,14 @@ state. Nothing is timed: ``bulkmm bench kernel vmap`` does that natively.
 import random
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bulkmm.results.model import Check
 from lab import state
-from lab.choices import ARMS
 from lab.machine import klog
+from lab.machine.debug_kernels import PATCHED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Scenario
@@ -27,6 +27,7 @@ CHECK = (
 )
 PHYSICAL = 0x20000000  # reserved from the kernel, for ioremap()
 SERVING = ("pte", "block")  # the modes in which the module maps
+ARMS = (base.ABSENT, "off", *SERVING)
 BAD = (
     "null-first",
     "null-middle",
@@ -107,7 +108,16 @@ class Vmap(Scenario):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        return self.options.arms or ARMS
+        return self.list_wanted(ARMS)
+
+    @property
+    def choices(self) -> Mapping[str, tuple[object, ...]]:
+        return {"arms": ARMS}
+
+    @property
+    def stock_only(self) -> bool:
+        """Return whether only the kernel itself maps."""
+        return self.arms == (base.ABSENT,)
 
     def lines(self) -> list[str]:
         lines = self.mapping_lines(self.chance)
@@ -119,7 +129,9 @@ class Vmap(Scenario):
         raise NotImplementedError
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
-        yield from random_arrays(outcome, planted=not self.options.break_one_word)
+        planted = not self.options.break_one_word
+        large = ("absent", "block") if self.stock_only else ("block",)
+        yield from judge_arrays(outcome, large, planted=planted)
         yield from list_verdicts(outcome)
         yield self._whole(outcome)
         if {*self.arms} & {*SERVING}:
@@ -162,13 +174,12 @@ class Checked(Vmap):
                     f"enter {PHYSICAL:#x} {entry.name} {entry.pages} {entry.calls}"
                     for entry in ENTRIES
                 ]
-            large = "always" if arm == "block" else "never"
-            lines += ["ktap parts", f"ktap attributes {large}"]
+            lines += ["ktap parts", f"ktap attributes {self._large(arm)}"]
         return lines
 
     def random_arrays(self, arm: str, arrays: int) -> list[str]:
         """Return the lines for random arrays and one with a wrong model."""
-        large = "always" if arm == "block" else "never"
+        large = self._large(arm)
         label = "broken-on-purpose" if self.options.break_one_word else "planted"
         seed = self.options.seed
         return [
@@ -176,6 +187,12 @@ class Checked(Vmap):
             f"checked random {large} {arrays} {seed}",
             f"checked {label} {large} 1 {seed} planted",
         ]
+
+    def _large(self, arm: str) -> str:
+        """Return where mappings have 2 MiB entries; a patched kernel's own may."""
+        if self.stock_only:
+            return "may"
+        return "always" if arm == "block" else "never"
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         yield from super().judge(outcome)
@@ -257,7 +274,9 @@ class Upstream(Vmap):
             yield base.check_alike(f"{name} (upstream)", arms, self.arms[0], ok=ok)
 
 
-def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
+def judge_arrays(
+    outcome: Outcome, large: Container[str], *, planted: bool
+) -> Iterator[Check]:
     """Check that every random array was mapped as in the model."""
     labels = set()
     for event in (*outcome.of("checked"), *_soaked(outcome)):
@@ -268,7 +287,7 @@ def random_arrays(outcome: Outcome, *, planted: bool) -> Iterator[Check]:
                 f"a wrong page is seen ({arm})", [event], {"wrong": PLANTED}
             )
             continue
-        small = label != "random" or arm == "block" or not event["large"]
+        small = label != "random" or arm in large or not event["large"]
         name = f"arrays mapped as the model says ({label} {arm})"
         yield base.check_values(
             name, [event], {"wrong": 0}, ok=small and event["arrays"] > 0
@@ -331,6 +350,7 @@ SCENARIOS = (
             debug={
                 **_on_both("--arrays 1000"),
                 "clang-cfi": ("--arrays 50 --arm off --arm pte",),
+                **dict.fromkeys(PATCHED, ("--arrays 1000 --arm absent",)),
             },
         ),
         seconds=240,

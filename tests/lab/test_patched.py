@@ -15,6 +15,7 @@ from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
 from lab.machine.vm import Outcome
 from lab.scenario import patched
 
+STATES = ("state ", "clear_state ", "each_backend ")
 # as /sys/kernel/debug/kunit/SUITE/results has it
 NESTED = """\
 KTAP version 1
@@ -146,6 +147,21 @@ def test_a_kernel_without_tests_passes_none() -> None:
     outcome = Outcome([on("start", release=base.release("7.3.4+deb13"))])
     work = scenario.find_scenario("kunit").make()
     assert failing(work, outcome) == {"the patches have tests"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pmem-fsdax-100g", "pmem-devdax-100g", "thp-2m", "hugetlb-2m", "vmap-check"],
+)
+def test_a_scenario_without_the_module(name: str) -> None:
+    """It brings the kernel into no other state, and has the proof that it can fail."""
+    declaration = scenario.find_scenario(name)
+    jobs = [declaration.make(arms=arms, seed=1).job([]) for arms in ((), ("absent",))]
+    states = [
+        {line for line in job.splitlines() if line.startswith(STATES)} for job in jobs
+    ]
+    assert states[1] == {"state absent"} < states[0]
+    assert "planted" in jobs[1] or "flip\n" in jobs[1]
 
 
 @pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)

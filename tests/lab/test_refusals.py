@@ -49,6 +49,24 @@ def test_each_option_applies_or_is_refused(
             assert code == Exit.USAGE
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("pmem-fsdax-100g --arm streaming", "unknown arm streaming"),
+        ("thp-2m --arm pte", "unknown arm pte"),
+        ("vmap-check --arm auto", "unknown arm auto"),
+        ("pmem-fsdax-100g --arm absent --workers 2", "--workers need --arm on"),
+        ("pmem-devdax-100g --arm off --backend movnti", "--workers need --arm on"),
+    ],
+)
+def test_an_arm_that_does_not_fit(
+    run_refused: Callable[..., tuple[int, str]], words: str, message: str
+) -> None:
+    code, line = run_refused("run", *words.split())
+    assert code == Exit.USAGE
+    assert message in line
+
+
 def test_result_file_is_checked_before_the_run(
     run_refused: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:

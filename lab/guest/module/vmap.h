@@ -45,6 +45,7 @@ bool bmm_leaf_writable(struct bmm_leaf leaf);
 enum bmm_large {
 	BMM_LARGE_NEVER,
 	BMM_LARGE_ALWAYS, /* wherever address, PFN and length allow */
+	BMM_LARGE_MAY,	  /* there, as the kernel likes */
 	BMM_LARGE_ANY,	  /* the mode changes meanwhile */
 };
 

@@ -81,8 +81,7 @@ static void check_vmap(struct check *check, unsigned long nr)
  */
 static enum bmm_large without_blocks(const struct check *check)
 {
-	return check->large == BMM_LARGE_ALWAYS ? BMM_LARGE_NEVER :
-						  check->large;
+	return check->large == BMM_LARGE_ANY ? BMM_LARGE_ANY : BMM_LARGE_NEVER;
 }
 
 static void check_map_ram(struct check *check, unsigned long nr)
@@ -168,7 +167,7 @@ static int check_all(struct check *check, struct bmm_vmap *v, u64 seed,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* check never|always ARRAYS SEED [planted] */
+/* check never|may|always ARRAYS SEED [planted] */
 int bmm_vmap_check(struct bmm_vmap *v)
 {
 	struct check check = {};
@@ -180,8 +179,10 @@ int bmm_vmap_check(struct bmm_vmap *v)
 		   planted) < 3 ||
 	    !arrays)
 		return -EINVAL;
-	check.large = strcmp(large, "always") ? BMM_LARGE_NEVER :
-						BMM_LARGE_ALWAYS;
+	if (!strcmp(large, "always"))
+		check.large = BMM_LARGE_ALWAYS;
+	else if (!strcmp(large, "may"))
+		check.large = BMM_LARGE_MAY;
 	check.planted = !strcmp(planted, "planted");
 	return check_all(&check, v, seed, arrays, 0);
 }

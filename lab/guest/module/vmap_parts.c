@@ -149,17 +149,19 @@ static void change(struct bmm_vmap *v, unsigned long addr)
 	say(v, "set_memory_rw() on the part", &verdict);
 }
 
-/* attributes never|always: set_memory_*() on a part of what vmap() made */
+/* attributes never|may|always: set_memory_*() on a part of what vmap() made */
 int bmm_vmap_attributes(struct bmm_vmap *v)
 {
 	void *mapped = vmap(v->pages.array, v->pages.nr, VM_MAP, PAGE_KERNEL);
 	struct bmm_verdict verdict = { .pages = v->pages.nr };
 	unsigned long addr = (unsigned long)mapped, size;
+	const char *large = strim(v->words);
+	bool may = !strcmp(large, "may");
 
 	if (!mapped)
 		return -ENOMEM;
 	size = bmm_leaf_at(addr).size;
-	bmm_ktap(v, (size == PMD_SIZE) == !strcmp(strim(v->words), "always"),
+	bmm_ktap(v, may || (size == PMD_SIZE) == !strcmp(large, "always"),
 		 "entries are as large as the mode has them # size=%lu", size);
 	change(v, addr);
 	vunmap(mapped);
