@@ -11,17 +11,31 @@
 #include "../../core/evict.h"
 #include "native.h"
 
-/* Prints one line and exits. */
+static void __attribute__((__noreturn__))
+print_exit(int code, const char *format, va_list args)
+{
+	fflush(stdout);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	_exit(code);
+}
+
+/* Prints one line and exits: something is missing, or wrong with the code. */
 void fatal(const char *format, ...)
 {
 	va_list args;
 
-	fflush(stdout);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	_exit(ENVIRONMENT);
+	print_exit(ENVIRONMENT, format, args);
+}
+
+/* The same of what was asked for. */
+void reject(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_exit(USAGE, format, args);
 }
 
 /* Zeroed memory for structures that the kernel follows pointers to. */

@@ -70,12 +70,12 @@ static void read_numbers(const struct run *run, char *line, uint64_t *value)
 		for (f = 0; fields[f] && strcmp(fields[f], word); f++)
 			;
 		if (!number || !fields[f])
-			fatal("a case has no %s; it has %s, ... each with =N",
-			      word, fields[0]);
+			reject("a case has no %s; it has %s, ... each with =N",
+			       word, fields[0]);
 		value[f] = strtoull(number, &end, 10);
 		if (*end || end == number)
-			fatal("%s of a case is a number, not '%s'", word,
-			      number);
+			reject("%s of a case is a number, not '%s'", word,
+			       number);
 	}
 }
 
@@ -85,8 +85,8 @@ static const char *read_case(const struct run *run, char *line, uint64_t *value)
 	const char *name = strsep(&line, " \n");
 
 	if (!variants_known(run->subject, name))
-		fatal("a case begins with a variant, not with %s",
-		      *name ? name : "a blank");
+		reject("a case begins with a variant, not with %s: there are %s",
+		       *name ? name : "a blank", variants_list(run->subject));
 	if (line)
 		read_numbers(run, line, value);
 	return name;
@@ -97,8 +97,8 @@ static void build_scenario(const struct run *run, struct scenario *s,
 {
 	*s = (struct scenario){ .name = "case", .repeat = 1 };
 	if (!run->subject->build(s, value))
-		fatal("a number of the case is out of range: %s",
-		      current_step[0] ? current_step : run->one_case);
+		reject("a number of the case is out of range: %s",
+		       current_step[0] ? current_step : run->one_case);
 }
 
 /*
@@ -114,7 +114,7 @@ void fuzz_scenario(const struct run *run, struct scenario *s)
 	free(line);
 	build_scenario(run, s, value);
 	if (!s->bytes)
-		fatal("the case writes nothing: %s", run->one_case);
+		reject("the case writes nothing: %s", run->one_case);
 	s->repeat = (unsigned int)(1 + SAMPLE_BYTES / s->bytes);
 }
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from bench import measure as bench
@@ -15,9 +16,11 @@ from bench.measure import Event, Observer
 from bench.subjects import Amount, Request, Subject
 from bulkmm.results import row_names, size_grid
 from bulkmm.results.model import Document
-from bulkmm.shell.errors import BulkmmError, UsageError
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
+from bulkmm.shell.files import read_json
 from bulkmm.shell.progress import Progress
 from bulkmm.shell.size import GIB, MIB
+from lab.paths import PROJECT
 
 LIMIT = 600  # seconds per process; more than may be fuzzed
 KERNEL = "kernel"
@@ -53,6 +56,8 @@ PICKED = {
     **dict.fromkeys(("memmap", "clear", "copy"), ("bulkmm",)),
     "vmap": ("pte", "block"),
 }
+# of rows, where they are not named after the subject
+OPERATIONS = {"vmap": ("vmap", "vmalloc", "ioremap")}
 WRITING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
@@ -131,7 +136,10 @@ def measure_prepared(
     document = bench.measure_requests(starts, observer)
     if not document.results:
         scenarios = ", ".join(job.only)
-        raise UsageError(f"no scenario {scenarios} of this size: see docs/native.md")
+        listing = ", ".join(sorted({*chain(*map(list_scenarios, names))}))
+        raise UsageError(
+            f"no scenario {scenarios} of this size; kept results have {listing}"
+        )
     document.run |= {
         "host_kernel": document.machine["kernel"],
         "returns": ready.mitigations,
@@ -140,6 +148,29 @@ def measure_prepared(
     if ready.against:
         document.run["against"] = ready.against.release
     return document
+
+
+def list_scenarios(subject: str) -> list[str]:
+    """Return the scenarios of a subject that kept results have."""
+    operations = OPERATIONS.get(subject, (subject,))
+    files = sorted((PROJECT / "results").glob("*/kernel-*.json"))
+    rows = (row for file in files for row in read_json(file).get("results", ()))
+    scenarios = {
+        row["scenario"]: 1 for row in rows if row.get("operation") in operations
+    }
+    return [*scenarios]
+
+
+def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
+    """Reject a scenario of none of these subjects, before all the work."""
+    operations = {*chain(*(OPERATIONS.get(name, (name,)) for name in subjects))}
+    for name in names:
+        fields = row_names.read_scenario(name)
+        sized = fields.get("size") or fields["operation"] == "hotplug"
+        if not sized or fields["operation"] not in operations:
+            choices = [*chain(*map(list_scenarios, subjects))]
+            kind = "scenario" if len(subjects) > 1 else f"{subjects[0]} scenario"
+            raise unknown_word(kind, name, choices)
 
 
 def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
@@ -202,5 +233,6 @@ def read_events(ready: process.Prepared, words: list[str], padding: str) -> list
         error_lines = completed.stderr.strip().splitlines() or [
             f"ended with {completed.returncode}"
         ]
-        raise BulkmmError(f"{words[0]} of {ready.release}: {error_lines[-1]}")
+        error = UsageError if completed.returncode == Exit.USAGE else BulkmmError
+        raise error(f"{words[0]} of {ready.release}: {error_lines[-1]}")
     return [json.loads(line) for line in completed.stdout.splitlines()]

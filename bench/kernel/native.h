@@ -18,6 +18,7 @@
 #define PAGE	       ((size_t)4096)
 #define PAGES_SECTION  ((uint64_t)1 << 15) /* x86-64: 128 MiB */
 #define STATE_FLAGS    ((size_t)128)	   /* a section's pageblock flags */
+#define USAGE	       2		   /* exit code */
 #define ENVIRONMENT    3		   /* exit code */
 #define VARIANTS_MAX   40
 #define SCENARIOS_MAX  24
@@ -206,6 +207,7 @@ extern const struct subject memmap_subject, clear_subject, copy_subject,
 	vmap_subject, hotplug_subject;
 
 /* variants.c */
+const char *variants_list(const struct subject *subject);
 bool variants_known(const struct subject *subject, const char *name);
 void variants_make(struct run *run, const struct scenario *s);
 void variants_free(struct run *run);
@@ -243,6 +245,8 @@ unsigned int faults_warnings(void);
 /* base.c */
 __attribute__((__noreturn__, __format__(__printf__, 1, 2))) void
 fatal(const char *format, ...);
+__attribute__((__noreturn__, __format__(__printf__, 1, 2))) void
+reject(const char *format, ...);
 void *require_memory(size_t bytes);
 char *map_memory(size_t bytes);
 uint64_t random_next(void);

@@ -61,6 +61,25 @@ bool variants_known(const struct subject *subject, const char *name)
 	return false;
 }
 
+/* The names that variants_known() knows. */
+const char *variants_list(const struct subject *subject)
+{
+	static char list[256];
+	const struct mode *mode;
+	size_t length = 0;
+
+	for (mode = subject->modes; mode->name; mode++) {
+		char name[NAME_MAX_BYTES];
+
+		name_mode(subject, mode, name, sizeof(name));
+		length += (size_t)snprintf(list + length, sizeof(list) - length,
+					   "%s%s", length ? ", " : "", name);
+		if (length >= sizeof(list))
+			break;
+	}
+	return list;
+}
+
 /* Adds the module in a mode: as it selects, and with each backend. */
 static void add_mode(struct run *run, const struct mode *mode)
 {

@@ -2,6 +2,7 @@
 """``bulkmm lab list``: list the scenarios that match."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 
 from bulkmm.control.json_output import ScenarioRecord, Scenarios
@@ -17,6 +18,8 @@ def list_scenarios(args: argparse.Namespace) -> int:
         machine = arch.find_arch(args.arch or arch.X86_64.name)
         kernels.check_name(args.kernel, machine, *arch.ARCHES)
     records = [_record(one) for one in SCENARIOS if _fits(one, args)]
+    if not records:
+        sys.stderr.write("bulkmm: nothing fits: bulkmm lab list shows all of them\n")
     lines = (line for one in records for line in _lines(one))
     Scenarios(scenarios=records).print_output(lines, as_json=args.json)
     return Exit.OK

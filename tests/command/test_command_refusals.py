@@ -99,6 +99,9 @@ lab run upstream-mm --arch arm64     | 2 | the suites are built for x86_64
 lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
 lab run vmap-check --arm on          | 2 | unknown arm on: 
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
+bench kernel --scenario thp-2n       | 2 | unknown scenario thp-2n: did you mean thp-2m?
+bench kernel copy --scenario vmap-2m | 2 | unknown copy scenario vmap-2m: there are cop
+bench kernel vmap --scenario thp-2m  | 2 | unknown vmap scenario thp-2m: there are vmap
 bench clear --backend=               | 2 | there are
 bench populate --size 3M             | 2 | whole pages of 2M
 bench populate --size 6K --kind 4k   | 2 | whole pages of 4K

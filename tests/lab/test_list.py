@@ -42,6 +42,14 @@ def test_a_kernel_newer_than_what_a_scenario_needs() -> None:
         assert not scenario.find_scenario(name).runs_on(kernels.read_name(kernel))
 
 
+def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lab", "list", "no-such-scenario"]) == Exit.OK
+    assert capsys.readouterr() == (
+        "",
+        "bulkmm: nothing fits: bulkmm lab list shows all of them\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "has", "lacks"),
     [
