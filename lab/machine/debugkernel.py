@@ -13,7 +13,7 @@ from pathlib import Path
 from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab.machine import kernels, upstream
+from lab.machine import kernels, upstream, versions
 from lab.machine.arch import X86_64
 from lab.machine.debug_kernels import Kind, list_lacking
 from lab.machine.kernels import Kernel
@@ -34,9 +34,15 @@ EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
-    stock = kernels.find_fetched(root, kind.series)
+    stock = _find_pinned(root, kind) or kernels.find_fetched(root, kind.series)
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
+
+
+def _find_pinned(root: DebianRoot, kind: Kind) -> Kernel | None:
+    """Return the stock kernel whose source is pinned; it is not fetched itself."""
+    version = versions.find_source(kind.series)
+    return Kernel(root, f"{version}-cloud-{X86_64.debian}") if version else None
 
 
 def _of(root: DebianRoot, kind: Kind, stock: Kernel) -> Kernel:
@@ -67,7 +73,14 @@ def prepare_build(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
     if not (root.path / "usr/bin" / name).exists():
         with progress.step(f"installing {name}"):
             root.run([*INSTALL, name], LIMIT)
-    return kernels.fetch_kernel(root, kind.series, progress)
+    pinned = _find_pinned(root, kind)
+    if not pinned:
+        return kernels.fetch_kernel(root, kind.series, progress)
+    try:
+        upstream.source_package(pinned)
+    except BulkmmError:  # an old index lacks what is new
+        kernels.update_index(root, progress)
+    return pinned
 
 
 def _remove_others(kernel: Kernel, kind: Kind) -> None:

@@ -26,6 +26,14 @@ def find_release(name: str, arch: Arch) -> str:
     return f"{version}-cloud-{arch.debian}" if version else ""
 
 
+def find_source(series: str) -> str:
+    """Return the version of the source that the lab's own kernels are built from.
+
+    "": that of the stock kernel of the series.
+    """
+    return read_versions().get(f"{KERNEL}source-{series}", "")
+
+
 def read_packages() -> dict[str, str]:
     """Return the packages of the lab's root and their versions."""
     pins = read_versions().items()

@@ -97,7 +97,7 @@ lab run pmem-devdax-100g --align 1G --arch arm64 | 2 | no alignment 1G on arm64:
 lab run coexist --part perf          | 2 | unknown part perf: there are function, fun
 lab run upstream-mm --arch arm64     | 2 | the suites are built for x86_64
 lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
-lab run vmap-check --arm on          | 2 | unknown arm on: 
+lab run vmap-check --arm on          | 2 | unknown arm on:
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
 bench kernel --scenario thp-2n       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 bench kernel copy --scenario vmap-2m | 2 | unknown copy scenario vmap-2m: there are cop

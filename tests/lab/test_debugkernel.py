@@ -13,7 +13,14 @@ from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab import judge, paths, run
-from lab.machine import debug_kernels, debugkernel, kernels, root, upstream
+from lab.machine import (
+    debug_kernels,
+    debugkernel,
+    kernels,
+    root,
+    upstream,
+    versions,
+)
 from lab.machine.arch import X86_64
 from lab.machine.debug_kernels import Kind
 from lab.machine.kernels import Kernel
@@ -204,6 +211,28 @@ def test_the_patches_bring_their_tests() -> None:
     assert options["CONFIG_MEMMAP_KUNIT_TEST"] == "y"
     # a suite without an option would not be built, and one without a name not missed
     assert sum("KUNIT_TEST" in name for name in options) == len(kind.suites)
+
+
+def test_a_source_may_be_pinned_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the stock kernel is not even fetched."""
+    lab, kind = DebianRoot(tmp_path), debug_kernels.find_kind("patched-6.12")
+    assert kind
+    compiler = tmp_path / "usr/bin" / kind.compiler
+    compiler.parent.mkdir(parents=True)
+    compiler.touch()
+    calls: list[Kernel] = []
+    monkeypatch.setattr(versions, "find_source", lambda _series: "6.12.200+deb13")
+    monkeypatch.setattr(upstream, "source_package", calls.append)
+    stock = debugkernel.prepare_build(lab, kind, Progress())
+    assert stock.release == "6.12.200+deb13-cloud-amd64"
+    assert calls == [stock]
+    kernel = Kernel(lab, kind.release("6.12.200+deb13"))
+    assert debugkernel.find_built(lab, kind) is None
+    kernel.modules.mkdir(parents=True)
+    (kernel.modules / debugkernel.INSTALLED).touch()
+    assert debugkernel.find_built(lab, kind) == kernel
 
 
 def test_a_release_tells_its_kind() -> None:
