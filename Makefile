@@ -109,8 +109,8 @@ kernels: build
 		-o docs/kernels.md
 
 module:
-	@test -d $(KDIR) || { echo "module: no headers of kernel $(RELEASE):" \
-		"apt install linux-headers-$(RELEASE)" >&2; exit 3; }
+	@test -d $(KDIR) || { echo "module: no headers of kernel $(RELEASE)" \
+		"in $(KDIR): on Debian, apt install linux-headers-$(RELEASE)" >&2; exit 3; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules
 
 install: module

@@ -22,6 +22,10 @@ EARLIER = (
 )
 SIGN = "sign the module and enrol the key: docs/install.md, Secure Boot"
 PREEMPTION = "/sys/kernel/debug/sched/preempt"
+# of releases whose headers are a package, named after them
+OF_DEBIAN = re.compile(
+    r"\d+\.\d+\.\d+(\+deb\d+[\w.~]*|-\d+)(-cloud|-rt)?-(amd64|arm64)"
+)
 POOLS = "/sys/kernel/mm/hugepages"
 # of hugetlb pages that fork() may lose, and since which series: docs/upstream.md
 FORK_SIZES = {"hugepages-1048576kB": "1 GiB", "hugepages-64kB": "64 KiB"}
@@ -78,7 +82,8 @@ def _check_release(kernel: Kernel, table: Table) -> Check:
     if not table.supports(kernel.release):
         remedy = f"boot a kernel from {oldest} to {newest}"
         return Check("kernel", NO, f"{message} and loads into no other", remedy)
-    tested = f"{message}, tested with {', '.join(table.tested)}"
+    series = sorted(table.tested, key=requirements.parse_version)
+    tested = f"{message}, tested with {', '.join(series)}"
     is_tested = requirements.series_of(kernel.release) in table.tested
     return Check("kernel", OK if is_tested else CARE, tested)
 
@@ -92,9 +97,13 @@ def _check_module(root: SystemFiles, kernel: Kernel) -> Check:
     if root.is_dir(f"/lib/modules/{kernel.release}/build"):
         message = "not installed; it can be built: make module"
         return Check("module", CARE, message, "make module && make install")
-    message = f"not installed, nor are the headers: linux-headers-{kernel.release}"
-    remedy = f"apt install linux-headers-{kernel.release}, then make module"
-    return Check("module", CARE, message, remedy)
+    message = "not installed, nor are this kernel's headers"
+    if not requirements.parse_version(kernel.release):
+        return Check("module", UNKNOWN, "the kernel does not report its release", PROC)
+    remedy = f"put its headers where /lib/modules/{kernel.release}/build points"
+    if OF_DEBIAN.fullmatch(kernel.release):
+        remedy = f"apt install linux-headers-{kernel.release}"
+    return Check("module", CARE, message, f"{remedy}, then make module")
 
 
 def _check_inert(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
@@ -158,7 +167,9 @@ def _check_loading(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     level = modules.read_choice(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
     care = OK if loaded else CARE
-    if root.read(lockdown) == "":
+    if not root.is_dir("/sys/kernel"):
+        yield Check("lockdown", UNKNOWN, "there is no /sys/kernel", "mount /sys")
+    elif root.read(lockdown) == "":
         yield Check("lockdown", UNKNOWN, f"{lockdown} is empty", OUTSIDE)
     elif level == "none":
         yield Check("lockdown", OK, "none")

@@ -16,7 +16,7 @@ from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
 from bulkmm.control.format import align_columns
 from bulkmm.control.json_output import Record
-from bulkmm.control.kernel import Kernel
+from bulkmm.control.kernel import CASES, Kernel
 from bulkmm.control.module import KernelPath
 from bulkmm.control.requirements import Requirements
 from bulkmm.control.symbols import Symbol
@@ -58,7 +58,8 @@ class Diagnosis(Record):
 
     def format_lines(self) -> list[str]:
         """Return it as text."""
-        output = [self.verdict, "", f"for this machine: {self.fit.verdict}"]
+        fit = f"{self.fit.verdict} ({usefulness.MEANINGS[self.fit.verdict]})"
+        output = [self.verdict, "", f"for this machine: {fit}"]
         output += [f"  {why}" for why in self.fit.reasons]
         for title, lines in (
             ("in the way", self.blockers),
@@ -68,7 +69,9 @@ class Diagnosis(Record):
                 output += ["", f"{title}:", *(f"  {line}" for line in lines)]
         output.append("")
         for path in self.paths:
-            why = f": {'; '.join(path.reasons)}" if path.reasons else ""
+            # what is in the way stands above
+            told = path.verdict in (WOULD_NOT, UNKNOWN)
+            why = f": {'; '.join(path.reasons)}" if path.reasons and not told else ""
             output.append(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
         return [*output, "", *align_columns(rows)]
@@ -105,7 +108,10 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
     functions = symbols.look_up(root, names)
     evidence = Evidence(kernel, results, functions, _read_types(root), table.prototypes)
     paths = [_judge_path(path, loaded.get(path.name), evidence) for path in table.paths]
-    attach = {one.name: one.verdict in (ATTACHED, WOULD) for one in paths}
+    attach = {
+        one.name: None if one.verdict == UNKNOWN else one.verdict in (ATTACHED, WOULD)
+        for one in paths
+    }
     return Diagnosis(
         release=kernel.release,
         exit_code=_exit_code(results, paths),
@@ -134,21 +140,28 @@ def _summarize_verdicts(release: str, paths: list[Verdict]) -> str:
     order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
     details = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
     summary = "not all attach"
+    if {*kinds} == {UNKNOWN}:
+        where = "this kernel" if release == UNKNOWN else release
+        return f"what attaches on {where} is unknown: too little can be read"
     if not {*kinds} & {WOULD_NOT, UNKNOWN}:
-        summary = "all is well"
-    elif {*kinds} == {WOULD_NOT}:
+        summary = "all attach"
+    elif not {*kinds} - {WOULD_NOT, NOT_NEEDED}:
         summary = "nothing attaches"
     return f"{summary} on {release}: {details}"
 
 
 def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
-    """Return the blockers, those of all paths first."""
-    blockers = _list_failures(results)
-    for path in paths:
-        if path.verdict in (WOULD_NOT, UNKNOWN):
-            reasons = [why for why in path.reasons if why not in blockers]
-            blockers += [f"{path.name}: {why}" for why in reasons]
-    return blockers
+    """Return each blocker once: those of all paths first, others with their paths."""
+    blocked = [path for path in paths if path.verdict in (WOULD_NOT, UNKNOWN)]
+    names: dict[str, list[str]] = {}
+    for path in blocked:
+        for why in path.reasons:
+            names.setdefault(why, []).append(path.name)
+    several = len(blocked) > 1
+    shared = [why for why in names if several and len(names[why]) == len(blocked)]
+    shared = [*dict.fromkeys((*_list_failures(results), *shared))]
+    own = [f"{', '.join(names[why])}: {why}" for why in names if why not in shared]
+    return shared + own
 
 
 def _list_remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
@@ -190,7 +203,7 @@ def _judge_path(
     # If the path has nothing to do here, its absence is no fault.
     case = evidence.kernel.zeroing
     if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
-        verdict = NOT_NEEDED
+        verdict, reasons = NOT_NEEDED, [CASES[case]]
     return Verdict(path.name, verdict, reasons, functions)
 
 

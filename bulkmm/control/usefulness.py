@@ -13,7 +13,14 @@ from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB, name_size
 
-LOAD, WAIT, NOT_NEEDED = "load", "wait", "not needed"
+LOAD, WAIT, NOT_NEEDED, UNKNOWN = "load", "wait", "not needed", "unknown"
+MEANINGS = {
+    LOAD: "there is work for it",
+    WAIT: "there is work for it, but the paths that would do it do not attach",
+    NOT_NEEDED: "there is no work for it",
+    UNKNOWN: "too little can be read",
+}
+MEMORY = "/sys/kernel/mm"  # every kernel has it
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
 # nothing any more.
 RANGES_SINCE = "7.0"
@@ -28,6 +35,9 @@ GROWING = {
 }
 
 
+REMEDY = "mount /sys, or name another root by --root"
+
+
 @dataclass(frozen=True)
 class Fit:
     """The answer, and why."""
@@ -37,20 +47,27 @@ class Fit:
 
 
 def judge_usefulness(
-    root: SystemFiles, kernel: Kernel, attach: Mapping[str, bool]
+    root: SystemFiles, kernel: Kernel, attach: Mapping[str, bool | None]
 ) -> Fit:
-    """Return the answer; ``attach`` says which paths would."""
+    """Return the answer; ``attach`` says which paths would, None if unknown."""
     used = list(dict.fromkeys(_list_uses(root, kernel)))
     ready = [f"{path}: {why}" for path, why in used if attach.get(path)]
-    later = [
-        f"{path} does not attach here: {why}"
+    doubtful = [
+        f"{path}: {why}, but whether it attaches is unknown"
         for path, why in used
-        if not attach.get(path)
+        if attach.get(path, False) is None
     ]
-    if ready:
-        return Fit(LOAD, ready + later)
+    later = [
+        f"{path}: {why}, but it does not attach here"
+        for path, why in used
+        if attach.get(path, False) is False
+    ]
+    if ready or doubtful:
+        return Fit(LOAD if ready else UNKNOWN, ready + doubtful + later)
     if later:
         return Fit(WAIT, later)
+    if not root.is_dir(MEMORY):
+        return Fit(UNKNOWN, [f"there is no {MEMORY}: {REMEDY}"])
     reason = "no devices with struct pages, no huge pages to zero, no memory that grows"
     return Fit(NOT_NEEDED, [reason])
 

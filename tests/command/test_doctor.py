@@ -197,8 +197,8 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
         ),
         # not needed where the allocator does not clear, or not alone
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
-        ([HIGH, NO_ZEROING], "alloc", "not needed", ""),
-        ([HIGH, make_older], "alloc", "not needed", ""),
+        ([HIGH, NO_ZEROING], "alloc", "not needed", "init_on_alloc is off: "),
+        ([HIGH, make_older], "alloc", "not needed", "init_on_alloc=1 on a kernel bef"),
         ([remove_file(FILTERS)], "memmap", UNKNOWN, "only root can list"),
         ([remove_file(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
         ([remove_file(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
@@ -253,7 +253,9 @@ def test_what_is_wrong_with_a_kernel(
     result = bulkmm("doctor", "--json")
     assert result.code == (Exit.VERDICT if state == "no" else Exit.OK)
     assert states_of(result.json)[name] == state
-    whys = [why for _, why in paths_of(result.json).values()]
+    verdicts = paths_of(result.json).values()
+    whys = [why for verdict, why in verdicts if verdict != "not needed"]
+    assert whys
     assert all((name in why) is (state == "no") for why in whys)
 
 
@@ -278,11 +280,46 @@ def test_an_empty_file_tells_nothing(
 
 
 def test_what_is_installed(kernel: Fake, bulkmm: Command) -> None:
-    assert "linux-headers-" in bulkmm("doctor").out
+    assert f"apt install linux-headers-{RELEASE}, then" in bulkmm("doctor").out
     kernel.write(f"/lib/modules/{RELEASE}/build/Makefile", "")
     assert "it can be built: make module" in bulkmm("doctor").out
     kernel.write(f"/lib/modules/{RELEASE}/updates/dkms/bulkmm.ko.xz", "")
     assert "updates/dkms/bulkmm.ko.xz: modprobe bulkmm" in bulkmm("doctor").out
+
+
+@pytest.mark.parametrize("release", ["7.3.4-my-own", "6.8.0-45-generic"])
+def test_only_a_package_that_there_is_is_advised(
+    kernel: Fake, bulkmm: Command, release: str
+) -> None:
+    kernel.write(f"/boot/config-{release}", kernel.read(CONFIG))
+    kernel.write(RELEASED, release)
+    remedies = bulkmm("doctor", "--json").json["remedies"]
+    assert f"/lib/modules/{release}/build points" in " ".join(remedies)
+    assert "apt install" not in " ".join(remedies)
+
+
+def test_a_reason_of_all_paths_is_given_once(kernel: Fake, bulkmm: Command) -> None:
+    edit_file(CONFIG, "CONFIG_KPROBES=y\n", "CONFIG_KASAN=y\n")(kernel)
+    result = bulkmm("doctor")
+    assert result.code == Exit.VERDICT
+    (line,) = (line for line in result.out.splitlines() if "KPROBES: not" in line)
+    assert line == "  CONFIG_KPROBES: not set"
+    assert "\nmemmap: would not attach\n" in result.out
+    assert result.out.count("CONFIG_KASAN is set") == 1
+    assert "  memmap, clear, prezero, alloc, copy: CONFIG_KASAN is set\n" in result.out
+
+
+def test_where_nothing_can_be_read(kernel: Fake, bulkmm: Command) -> None:
+    for name in ("proc", "sys", "boot"):
+        shutil.rmtree(kernel.root / name)
+    result = bulkmm("doctor")
+    assert result.code == Exit.ENVIRONMENT
+    assert result.out.startswith("what attaches on this kernel is unknown: too ")
+    assert "\nfor this machine: unknown (too little can be read)\n" in result.out
+    assert "apt install" not in result.out
+    lines = result.out.partition("in the way:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(lines) == len({*lines})
+    assert not [line for line in lines if line.startswith("  memmap")]
 
 
 def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
