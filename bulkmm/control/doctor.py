@@ -70,8 +70,8 @@ class Diagnosis(Record):
         output.append("")
         for path in self.paths:
             # what is in the way stands above
-            told = path.verdict in (WOULD_NOT, UNKNOWN)
-            why = f": {'; '.join(path.reasons)}" if path.reasons and not told else ""
+            whys = path.reasons if path.verdict not in (WOULD_NOT, UNKNOWN) else ()
+            why = f": {'; '.join(whys)}" if whys else ""
             output.append(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
         return [*output, "", *align_columns(rows)]
@@ -160,8 +160,8 @@ def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
     several = len(blocked) > 1
     shared = [why for why in names if several and len(names[why]) == len(blocked)]
     shared = [*dict.fromkeys((*_list_failures(results), *shared))]
-    own = [f"{', '.join(names[why])}: {why}" for why in names if why not in shared]
-    return shared + own
+    others = [f"{', '.join(names[why])}: {why}" for why in names if why not in shared]
+    return shared + others
 
 
 def _list_remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
