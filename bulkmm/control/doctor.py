@@ -151,7 +151,7 @@ def _summarize_verdicts(release: str, paths: list[Verdict]) -> str:
 
 
 def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
-    """Return each blocker once: those of all paths first, others with their paths."""
+    """Return each blocker once: those of all paths first, rest with their paths."""
     blocked = [path for path in paths if path.verdict in (WOULD_NOT, UNKNOWN)]
     names: dict[str, list[str]] = {}
     for path in blocked:
@@ -160,8 +160,8 @@ def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
     several = len(blocked) > 1
     shared = [why for why in names if several and len(names[why]) == len(blocked)]
     shared = [*dict.fromkeys((*_list_failures(results), *shared))]
-    others = [f"{', '.join(names[why])}: {why}" for why in names if why not in shared]
-    return shared + others
+    rest = [f"{', '.join(names[why])}: {why}" for why in names if why not in shared]
+    return shared + rest
 
 
 def _list_remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
