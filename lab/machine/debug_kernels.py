@@ -15,12 +15,19 @@ from lab.paths import FRAGMENTS, UPSTREAM, content_key
 NEWEST = X86_64.series[-1]
 PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
 SETS = re.compile(r"(CONFIG_\w+)=(.+)")
+CHANGES = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+SELFTESTS = "tools/testing/selftests/"
 # what a patch adds: an option that builds tests in, and the name of their suite
 TEST = re.compile(r"^\+config (\w+_KUNIT_TEST)$", re.MULTILINE)
 SUITE = re.compile(
     r'^\+static struct kunit_suite \w+ = \{\n\+\t\.name = "(.+)",$', re.MULTILINE
 )
 ZEROES = re.compile(r"\binit_on_(?:alloc|free)=1")
+
+
+def list_patches(series: str) -> list[Path]:
+    """Return the patches in upstream/ for a series, without cover letters."""
+    return sorted(UPSTREAM.glob(f"{series}/*/{PATCH}"))
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,23 @@ class Kind:
 
     @property
     def patches(self) -> list[Path]:
-        """Return the patches that its source gets, without cover letters."""
-        return sorted(UPSTREAM.glob(f"{self.series}/*/{PATCH}")) if self.patched else []
+        """Return the patches that its source gets."""
+        return list_patches(self.series) if self.patched else []
+
+    @property
+    def test_patches(self) -> list[Path]:
+        """Return those of its series that only change the kernel's selftests.
+
+        A kernel without patches is tested as well, to see that it fails.
+        """
+        return [
+            patch
+            for patch in list_patches(self.series)
+            if all(
+                name.startswith(SELFTESTS)
+                for name in CHANGES.findall(patch.read_text(encoding="utf-8"))
+            )
+        ]
 
     @property
     def files(self) -> list[Path]:
@@ -112,6 +134,10 @@ KINDS = (
 )
 NAMES = tuple(kind.name for kind in KINDS)
 PATCHED = tuple(kind.name for kind in KINDS if kind.patched)
+# the same without patches
+BASES = tuple(
+    kind.name for kind in KINDS if kind.fragments == PLAIN and not kind.patched
+)
 
 
 def find_kind(name: str) -> Kind | None:

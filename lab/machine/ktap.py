@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reading KTAP, in which the kernel's unit tests report: groups of groups of cases."""
+"""Reading KTAP, in which the kernel's unit tests report: groups of groups of cases.
+
+So do its selftests, as TAP, without groups.
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +10,7 @@ from dataclasses import dataclass, field
 
 INDENT = 4  # spaces, for each group that a line is in
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-VERSION = re.compile(r"KTAP version \d+")
+VERSION = re.compile(r"K?TAP version \d+")
 PLAN = re.compile(r"1\.\.(\d+)")
 RESULT = re.compile(
     r"(?P<ok>ok|not ok) (?P<number>\d+)(?: -)?(?: (?P<name>.*?))??(?: # (?P<why>.*))?"

@@ -12,12 +12,13 @@ from pathlib import Path, PurePath
 from bulkmm.shell.child import ChildError
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab.machine import upstream, userland
+from lab.machine import debug_kernels, debugkernel, upstream, userland
 from lab.machine.arch import X86_64
 from lab.machine.kernels import Kernel
 from lab.paths import PROJECT, content_key, ensure_directory
 
 MM, STRESS, COEXIST = "mm", "stress", "coexist"  # suites
+FORK = "hugetlb_fork"  # a program that a patch in upstream/ adds to MM
 QEMU = "qemu"  # the root's own, as a user of huge pages
 COMMAND = "command"  # this one, with a Python
 PLACE = "suite"  # in the guest
@@ -60,13 +61,17 @@ def ensure_tree(kernel: Kernel, name: str, progress: Progress) -> Path:
     """Return the tree of a suite, made if this kernel has none."""
     makers = {
         MM: _mm,
+        FORK: _fork,
         STRESS: _stress,
         COEXIST: _coexist,
         QEMU: _qemu,
         COMMAND: _command,
     }
-    version = upstream.source_package(kernel)[1] if name == MM else kernel.release
+    version = kernel.release
+    if name in (MM, FORK):
+        version = upstream.source_package(kernel)[1]
     recipe = [Path(__file__), Path(userland.__file__)]
+    recipe += _list_patches(kernel) if name == FORK else []
     key = content_key(
         [*(_command_files() if name == COMMAND else ()), *recipe], version
     )
@@ -80,9 +85,7 @@ def ensure_tree(kernel: Kernel, name: str, progress: Progress) -> Path:
 
 
 def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
-    version = upstream.source_package(kernel)[1]
-    packages = (*SYSROOT, f"linux-libc-dev={version}")
-    sysroot = userland.unpack_packages(kernel.root, kernel.arch, packages, progress)
+    sysroot = _unpack_sysroot(kernel, progress)
     shell = userland.unpack_packages(kernel.root, kernel.arch, (BASH,), progress)
     source, to = part / "source", part / PLACE / MM
     source.mkdir()
@@ -94,8 +97,34 @@ def _mm(kernel: Kernel, part: Path, progress: Progress) -> None:
     shutil.copy(shell / "usr/bin" / BASH, part / "bin/bash")
 
 
-def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
-    """Build the programs one by one and wrap each in a time limit."""
+def _unpack_sysroot(kernel: Kernel, progress: Progress) -> Path:
+    version = upstream.source_package(kernel)[1]
+    packages = (*SYSROOT, f"linux-libc-dev={version}")
+    return userland.unpack_packages(kernel.root, kernel.arch, packages, progress)
+
+
+def _list_patches(kernel: Kernel) -> list[Path]:
+    """Return the patches in upstream/ to the tests of a kernel that the lab builds."""
+    kind = debug_kernels.of_release(kernel.release)
+    return kind.test_patches if kind else []
+
+
+def _fork(kernel: Kernel, part: Path, progress: Progress) -> None:
+    """Build the one program, whether or not the kernel itself has the patches."""
+    sysroot, source = _unpack_sysroot(kernel, progress), part / "source"
+    to = part / PLACE
+    source.mkdir()
+    to.mkdir(parents=True)
+    upstream.extract_source(kernel, source, ("--strip-components=1",), SOURCE)
+    for patch in _list_patches(kernel):
+        debugkernel.apply_patch(kernel.root, patch, source, kernel.release)
+    argv = _prepare_make(kernel, source, sysroot, to)
+    kernel.root.run([*argv, f"{kernel.root.inner(to)}/{FORK}"], 900)
+    shutil.rmtree(source)
+
+
+def _prepare_make(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> list[str]:
+    """Return the command that builds the programs of mm, without its goals."""
     root, tests = kernel.root, source / SELFTESTS / "mm"
     inner, out = root.inner(sysroot), root.inner(to)
     compiler = source / "compiler"
@@ -103,7 +132,13 @@ def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
     compiler.chmod(0o755)
     argv = ["make", "-sk", "-j2", "-C", root.inner(tests), "ARCH=x86_64"]
     argv += [f"CC={root.inner(compiler)}", f"OUTPUT={out}"]
-    argv += [f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
+    return [*argv, f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
+
+
+def _build_mm(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> None:
+    """Build the programs one by one and wrap each in a time limit."""
+    root, tests, out = kernel.root, source / SELFTESTS / "mm", kernel.root.inner(to)
+    argv = _prepare_make(kernel, source, sysroot, to)
     output = root.run([*argv, f"--eval={LIST_RULE}", "bmm-listed"])
     wanted = {PurePath(word).name for word in output.split() if word.startswith(out)}
     try:

@@ -8,12 +8,14 @@ from bulkmm.results.model import Check
 from lab.machine import debug_kernels, ktap
 from lab.machine.debug_kernels import Kind
 from lab.machine.ktap import Case
+from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Scenario
 
 # by path: the error that keeps it from a kernel with the series of its name
 REFUSALS = {"memmap": "-114", "vmap": "-91"}
+LARGEST = f"{1 << 20} kB"  # hugetlb pages
 
 
 class Kunit(Scenario):
@@ -43,6 +45,25 @@ class Kunit(Scenario):
                 for case in _read_suite(outcome, suite)
             },
         }
+
+
+class Fork(Scenario):
+    """The test of the series hugetlb-fork, which must fail without the series."""
+
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        kind = _find_kind(outcome)
+        has_series = kind is not None and kind.patched
+        lines = [str(event["line"]) for event in outcome.of("selftest")]
+        cases = {case.name: case for case in ktap.read_cases(lines)}
+        for case in cases.values():
+            wanted = ktap.PASSED
+            if case.name == LARGEST and not has_series:
+                wanted = ktap.FAILED
+            detail = case.detail or case.verdict
+            yield Check(f"{case.name}: {wanted}", case.verdict == wanted, detail)
+        yield Check(
+            "pages of 1 GiB were tried", LARGEST in cases, f"{len(cases)} sizes"
+        )
 
 
 class Hooks(Scenario):
@@ -88,6 +109,27 @@ SCENARIOS = (
             memory=1024,
             # on 6.12 the first does both
             cmdline="kunit.enable=1 kunit.autorun=1",
+        ),
+    ),
+    Fork(
+        "hugetlb-fork",
+        "the test of the patches for private hugetlb pages across fork(), which add it "
+        "to the kernel's own",
+        "no child lacks its page on a kernel with the patches; some do without",
+        family="suites",
+        path="suites",
+        does=(f"selftest {FORK}",),
+        runs=base.Runs(
+            full=(),
+            debug=dict.fromkeys((*debug_kernels.PATCHED, *debug_kernels.BASES), ("",)),
+        ),
+        needs=base.Needs(
+            kinds=(*debug_kernels.PATCHED, *debug_kernels.BASES),
+        ),
+        seconds=120,
+        machine=base.Machine(
+            cmdline=base.GIB_PAGE,
+            suite=FORK,
         ),
     ),
     Hooks(

@@ -12,6 +12,7 @@ from lab import scenario
 from lab.machine import debug_kernels
 from lab.machine.debug_kernels import Kind
 from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
+from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
 from lab.scenario import patched
 
@@ -164,6 +165,30 @@ def test_a_scenario_without_the_module(name: str) -> None:
     assert "planted" in jobs[1] or "flip\n" in jobs[1]
 
 
+TAP = "TAP version 13\n1..2\nok 1 2048 kB\nok 2 1048576 kB\n# Totals: pass:2 fail:0\n"
+MISSED = "# 96 of 100 children lack the page\nnot ok 2"
+
+
+@pytest.mark.parametrize("name", [*debug_kernels.PATCHED, *debug_kernels.BASES])
+def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
+    kind = debug_kernels.find_kind(name)
+    assert kind
+    assert FORK in "".join(patch.read_text() for patch in kind.test_patches)
+    work = scenario.find_scenario("hugetlb-fork").make()
+    start = on("start", release=kind.release("7.3.4+deb13"))
+    texts = [TAP.replace("ok 2", MISSED), TAP]
+    if kind.patched:
+        texts.reverse()
+    good, bad = (
+        Outcome([start, *(on("selftest", line=line) for line in text.splitlines())])
+        for text in texts
+    )
+    assert failing(work, good) == set()
+    assert len(failing(work, bad)) == 1
+    silent = {"pages of 1 GiB were tried"}
+    assert failing(work, Outcome([start])) == silent
+
+
 @pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
 def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
     work = scenario.find_scenario("hook-patched").make()
@@ -189,4 +214,5 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
 def test_the_patches_pass_their_tests(name: str, tmp_path: Path) -> None:
     run = lablib.passed(tmp_path, "kunit", "--kernel", name)["run"]
     assert run["tests"]
-    lablib.passed(tmp_path, "hook-patched", "--kernel", name)
+    for scenario_name in ("hook-patched", "hugetlb-fork"):
+        lablib.passed(tmp_path, scenario_name, "--kernel", name)
