@@ -28,6 +28,7 @@ DOES = {
     "copy": "copying huge pages",
 }
 HEADINGS = ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
+TIMES = "\N{MULTIPLICATION SIGN}"
 KIND: Literal["worth"] = "worth"
 Span = tuple[float, float]  # at least, at most
 
@@ -134,7 +135,7 @@ def state_verdict(rows: list[Row], early: list[Early], duration: float) -> str:
         low, high = (
             sum((r.saved_seconds or (0, 0))[i] for r in path_rows) for i in (0, 1)
         )
-        seconds, part = sum(one.seconds for one in path_rows), _span((low, high))
+        seconds, part = sum(one.seconds for one in path_rows), format_span((low, high))
         if high < least:
             if sum(r.seconds for r in path_rows if r.saved_seconds is None) < least:
                 continue
@@ -227,7 +228,7 @@ def _s(seconds: float) -> str:
     return format_duration(seconds * 1e9)
 
 
-def _span(span: Span, unit: str = "") -> str:
+def format_span(span: Span, unit: str = "") -> str:
     """Return a span of seconds, or of ratios; one figure if both ends read the same."""
     ends = [f"{end:.2f}{unit}" if unit else _s(end) for end in span]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
@@ -243,7 +244,7 @@ def make_table(result: Worth) -> Table:
             _s(one.seconds) if one.seconds else "",
             f"{one.cpu_share:.1%}" if one.seconds else "",
             _faster(one),
-            _span(one.saved_seconds) if one.saved_seconds else "",
+            format_span(one.saved_seconds) if one.saved_seconds else "",
         )
         for one in result.functions
     ]
@@ -252,13 +253,13 @@ def make_table(result: Worth) -> Table:
 
 def _faster(entry: Row) -> str:
     if entry.ratio:
-        return _span(entry.ratio, "\N{MULTIPLICATION SIGN}")
+        return format_span(entry.ratio, TIMES)
     return "?" if entry.served else ""
 
 
 def list_notes(result: Worth) -> list[str]:
     """Return the lines below the table: what happened before, and what it means."""
-    remarks = [*map(_early, result.before)]
+    remarks = [*map(describe_early, result.before)]
     remarks += [
         f"faster: {result.ratios_from}; the least and the most that calls may gain"
     ]
@@ -292,7 +293,8 @@ def describe_scope(result: Worth) -> str:
     return f"{_s(result.seconds)}{during} {machine}"
 
 
-def _early(work: Early) -> str:
+def describe_early(work: Early) -> str:
+    """Return the line on work that no probe has seen."""
     line = f"before: {work.says}"
     if work.seconds is None or work.saved_seconds is None:
         return line
@@ -312,12 +314,11 @@ def format_lines(result: Worth) -> list[str]:
 
 
 def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
-    times = "\N{MULTIPLICATION SIGN}"
     return (
         comparison.path,
         comparison.function,
-        _span(comparison.expected, times) if comparison.expected else "?",
-        f"{comparison.ratio:.2f}{times}" if comparison.ratio else "not called",
+        format_span(comparison.expected, TIMES) if comparison.expected else "?",
+        f"{comparison.ratio:.2f}{TIMES}" if comparison.ratio else "not called",
         *(
             "" if t is None else format_duration(t)
             for t in (comparison.before_ns, comparison.now_ns)

@@ -32,9 +32,24 @@ OUTPUT_NAME = "the result"
 STDERR = 2
 
 
+class CannotCountError(BulkmmError):
+    """Nothing can be counted here."""
+
+
 def run_worth(args: argparse.Namespace) -> int:
-    """Count, then print what would be saved."""
+    """Count, then print what would be saved; or what can be said without."""
     root = SystemFiles(Path("/"))
+    try:
+        return _count_calls(root, args)
+    except CannotCountError:
+        if not args.json:
+            from bulkmm.worth import uncounted
+
+            print(*uncounted.list_uncounted(root), sep="\n", flush=True)
+        raise
+
+
+def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
     seconds = _seconds(args)
     earlier = report.read_result(args.compare) if args.compare else None
     files.need_place(args.output, OUTPUT_NAME)
@@ -90,9 +105,9 @@ def _seconds(args: argparse.Namespace) -> float:
 def _require_tracefs(root: SystemFiles) -> str:
     """Return where tracefs is; raise if nothing can be counted here."""
     if os.geteuid():
-        raise BulkmmError("worth places probes in the kernel: run it as root")
+        raise CannotCountError("worth places probes in the kernel: run it as root")
     if tracefs.in_container(root):
-        raise BulkmmError(
+        raise CannotCountError(
             "worth cannot count from within a container: run it on the host"
         )
     place, kernel = tracefs.find_tracefs(root), Kernel(root)
@@ -102,13 +117,19 @@ def _require_tracefs(root: SystemFiles) -> str:
     ):
         lacks = place and not root.at(f"{place}/{name}").exists()
         if lacks or kernel.has_option(option) is False:
-            raise BulkmmError(f"this kernel has no {name} (CONFIG_{option})")
+            raise CannotCountError(
+                f"worth counts by {name}, which this kernel lacks (CONFIG_{option})"
+            )
     if place is None:
-        raise BulkmmError(f"worth needs tracefs: {tracefs.MOUNT}")
+        raise CannotCountError(f"worth needs tracefs: {tracefs.MOUNT}")
     if root.read("/proc/sys/kernel/ftrace_enabled") == "0":
-        raise BulkmmError("kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
+        raise CannotCountError(
+            "kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1"
+        )
     if root.read("/sys/kernel/debug/kprobes/enabled") == "0":
-        raise BulkmmError("kprobes are off: echo 1 >/sys/kernel/debug/kprobes/enabled")
+        raise CannotCountError(
+            "kprobes are off: echo 1 >/sys/kernel/debug/kprobes/enabled"
+        )
     return place
 
 
@@ -120,7 +141,9 @@ def _select(root: SystemFiles, paths: list[str]) -> tuple[list[Function], list[s
             raise unknown_word("path", path, path_names)
     candidates = [one for one in candidates if not paths or one.path in paths]
     if not candidates:
-        raise BulkmmError("this kernel has none of the functions that can be counted")
+        raise CannotCountError(
+            "this kernel has none of the functions that can be counted"
+        )
     return candidates, missing
 
 
@@ -155,15 +178,17 @@ def _command(words: list[str], active_probes: Probes, *, quiet: bool) -> int:
             child.terminate()
 
 
-def _probe_error(root: SystemFiles, error: OSError) -> BulkmmError:
+def _probe_error(root: SystemFiles, error: OSError) -> CannotCountError:
     """Return why there are no probes."""
     lockdown = modules.read_choice(root, "/sys/kernel/security/lockdown") or "none"
     # an instance is refused with EINVAL, a probe with EPERM
     is_denied = error.errno in (errno.EPERM, errno.EINVAL)
     if is_denied and lockdown != "none":
-        return BulkmmError(f"lockdown ({lockdown}) forbids probes: boot without it")
+        return CannotCountError(
+            f"lockdown ({lockdown}) forbids probes: boot without it"
+        )
     where = f"{error.filename}: " if error.filename else ""
-    return BulkmmError(f"the kernel refuses the probes: {where}{error.strerror}")
+    return CannotCountError(f"the kernel refuses the probes: {where}{error.strerror}")
 
 
 def _measure(release: str) -> Figures:

@@ -17,7 +17,7 @@ from bulkmm import cli
 from bulkmm.control import tracefs
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, Exit
-from bulkmm.worth import gain, report, run
+from bulkmm.worth import gain, report, run, uncounted
 from bulkmm.worth.functions import Function, find_functions
 from bulkmm.worth.probes import Counts, Sum
 from lab.machine.kernels import SERIES
@@ -90,6 +90,17 @@ def test_a_machine_that_cannot(
         kernel.write(file, text)
     with pytest.raises(BulkmmError, match=message):
         run._require_tracefs(root)
+
+
+def test_what_can_be_said_without_counting(kernel: Fake, root: SystemFiles) -> None:
+    make_pool(kernel, {0: (10, 6, 0)})
+    lines = uncounted.list_uncounted(root)
+    text = "\n".join(lines)
+    assert "for this machine: load (there is work for it)" in text
+    assert "clear: a pool of 20 MiB in 2M pages" in text
+    assert "before: 12 MiB of free huge pages of 2M are zeroed at their first" in text
+    (gains,) = (line for line in lines if "a call is faster by: " in line)
+    assert {word for word in gains.split() if word.isalpha()} >= {"clear", "vmap"}
 
 
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least(
