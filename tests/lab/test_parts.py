@@ -171,6 +171,17 @@ def test_a_signal_that_ends_qemu_is_named() -> None:
         vm._judge(outcome, "first\nlast\n", 1)
 
 
+def test_warnings_that_unit_tests_provoke() -> None:
+    """Until the suite ends, and nothing worse."""
+    begin, end = "[    1.2]     # Subtest: vmap", "[    1.4] ok 1 vmap"
+    case, bug = "[    1.3]     ok 1 vmap_arrays", "[    1.3] BUG: unable to handle"
+    warning = "[    1.3] WARNING: CPU: 0 PID: 35 at mm/vmalloc.c:679"
+    assert klog.find_faults(f"{begin}\n{case}\n{warning}\n{end}") == []
+    assert klog.find_faults(f"{begin}\n{warning}\n{end}\n{warning}") == [warning]
+    assert klog.find_faults(f"{warning}\n{begin}\n{end}") == [warning]
+    assert klog.find_faults(f"{begin}\n{bug}\n{end}") == [bug]
+
+
 def test_only_our_taint_is_allowed() -> None:
     assert klog.new_taint(0, 4096 | 8192) == 0
     assert klog.new_taint(512, 512 | 4096) == 0
