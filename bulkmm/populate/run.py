@@ -97,6 +97,9 @@ def _fill_targets(files: Sequence[Target], args: argparse.Namespace) -> list[str
     nbytes, ns, threads = report.nbytes, report.ns, report.threads
     summary = f"{nbytes >> 20} MiB in {ns / 1e9:.3f} s, {nbytes / ns:.1f} GB/s"
     lines = [f"{label}: {summary}, {threads} thread{'s' * (threads != 1)}"]
+    if all(file.was_allocated for file in files):
+        seconds = f"looking at {nbytes >> 20} MiB took {ns / 1e9:.3f} s"
+        lines = [f"{label}: all of it was allocated already; {seconds}"]
     return lines + ([f"slow: {slow}"] if slow else [])
 
 

@@ -53,6 +53,7 @@ class Target:
     kind: str = ""  # its file system; empty: a memfd, or a DAX device
     has_name: bool = True  # False: it gets its name when all is done
     need: FileNeed | None = None
+    was_allocated: bool = False  # all of it, before this run
 
     @property
     def name(self) -> str:
@@ -270,7 +271,11 @@ def _make_target(request: Request, fd: int, *, has_name: bool = True) -> Target:
         room.check_limits([as_reserved])
         if _is_reserved(fd, size):
             need = as_reserved
-    return Target(path, fd, size, page, request.node, kind, has_name, need)
+    # pages beyond the size would stand for others that are missing
+    was_allocated = kind in MEMORY and size >= before.st_size and not need.missing
+    return Target(
+        *(path, fd, size, page, request.node, kind, has_name, need, was_allocated)
+    )
 
 
 def _need_memory(path: Path, device: int, fd: int | None = None) -> str:

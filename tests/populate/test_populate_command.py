@@ -19,6 +19,7 @@ def test_a_file_is_made_grows_and_keeps_what_it_has(shm: Path) -> None:
     assert count_resident(file) == 8 * MIB
     with file.open("r+b") as stream:
         stream.write(b"kept")
+    assert "allocated already; looking at 8 MiB took" in run_populate(file).stdout
     report = json.loads(run_populate(file, "--size", "80M", "--json").stdout)
     assert report["populate"]["bytes"] == count_resident(file) == 80 * MIB
     assert report["populate"]["threads"] >= 1
@@ -26,7 +27,7 @@ def test_a_file_is_made_grows_and_keeps_what_it_has(shm: Path) -> None:
     for size in (2 * MIB, 80 * MIB):
         os.truncate(file, size)
     assert count_resident(file) == 2 * MIB
-    run_populate(file, "--threads", 1, "--node", 0)
+    assert "GB/s" in run_populate(file, "--threads", 1, "--node", 0).stdout
     assert count_resident(file) == 80 * MIB
 
 
@@ -133,3 +134,12 @@ def test_a_terminal_has_a_bar(shm: Path) -> None:
     assert code == 0
     assert b"MiB" in output
     assert b"/s" in output
+
+
+def test_pages_elsewhere_in_the_file_are_not_those_asked_for(shm: Path) -> None:
+    file = shm / "memory"
+    with file.open("wb") as stream:
+        stream.truncate(8 * MIB)
+        os.posix_fallocate(stream.fileno(), 4 * MIB, 4 * MIB)
+    assert "GB/s" in run_populate(file, "--size", "4M").stdout
+    assert count_resident(file) == 8 * MIB
