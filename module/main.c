@@ -3,12 +3,19 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/utsname.h>
+#include <linux/version.h>
 
 #include "../core/bmm.h"
 #include "control.h"
 #include "prezero_bitmap.h"
 #include "select.h"
+#include "series.h"
 #include "clear_common.h"
+
+#ifndef BMM_BUILT_FOR /* tests build for another */
+#define BMM_BUILT_FOR (LINUX_VERSION_CODE >> 8)
+#endif
 
 /* Each path's modes and its parameter, the mode at load. */
 #define BMM_PATH(path, load, ...)                                           \
@@ -67,12 +74,28 @@ static int __init bulkmm_parse(int modes[])
 	return 0;
 }
 
+/*
+ * A kernel that skips the comparison of versions (modprobe --force;
+ * distributions that hand modules on) loads what was built for another series:
+ * sizes, offsets and flags of that series are compiled in.
+ */
+static int __init bulkmm_check_series(void)
+{
+	const char *release = init_utsname()->release;
+
+	if (bmm_series(release) == BMM_BUILT_FOR)
+		return 0;
+	pr_err("built for Linux %u.%u, and this is %s: build it for this kernel\n",
+	       BMM_BUILT_FOR >> 8, BMM_BUILT_FOR & 255, release);
+	return -ENOEXEC;
+}
+
 static int __init bulkmm_init(void)
 {
 	int modes[BMM_PATHS];
 	int err;
 
-	err = bulkmm_parse(modes);
+	err = bulkmm_check_series() ?: bulkmm_parse(modes);
 	if (err)
 		return err;
 	bmm_select_init();

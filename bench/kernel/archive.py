@@ -130,7 +130,7 @@ def select_offers(packages: set[str]) -> list[Offer]:
     available: dict[tuple[str, str], Offer] = {}
     for name in sorted(packages):
         match = IMAGE.fullmatch(name)
-        if not match or not table.supports(match["version"]):
+        if not match or not table.encloses(match["version"]):
             continue
         version, flavour = match["version"], match["flavour"]
         release = f"{version}-{flavour}{X86_64.debian}"

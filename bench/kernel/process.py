@@ -77,11 +77,10 @@ def prepare_kernel(
     """Prepare a kernel and, if given, the module built for it."""
     executable = find_harness()
     image, types = read_kernel(kernel, map_base)
-    if not (table := requirements.read_table("x86_64")).supports(image.release):
-        oldest, newest = table.kernels
+    if not (table := requirements.read_table("x86_64")).encloses(image.release):
         raise BulkmmError(
-            f"{kernel}: Linux {image.release} is outside of what bulkmm is for, "
-            f"{oldest} to {newest}"
+            f"{kernel}: Linux {image.release} is older or newer than all that bulkmm "
+            f"was tested on: {', '.join(table.tested)}"
         )
     kallsyms = symbols.find_symbols(image, progress)
     processor = cpu.read_cpu()

@@ -67,15 +67,18 @@ class Requirements:
 class Table:
     """What the module needs on an architecture, and each of its paths."""
 
-    kernels: tuple[str, str]  # oldest and newest
-    tested: tuple[str, ...]  # series that the lab boots
+    tested: tuple[str, ...]  # series that the module builds for, from the oldest
     paths: list[Requirements] = field(default_factory=list)
     # of each function, in the words of BTF: those that it has on some kernel
     prototypes: dict[str, list[str]] = field(default_factory=dict)
 
     def supports(self, release: str) -> bool:
-        """Return whether the module supports a kernel."""
-        oldest, newest = map(parse_version, self.kernels)
+        """Return whether the module builds for a kernel and loads into it."""
+        return series_of(release) in self.tested
+
+    def encloses(self, release: str) -> bool:
+        """Return whether a kernel is neither older nor newer than all tested."""
+        oldest, newest = map(parse_version, (self.tested[0], self.tested[-1]))
         return oldest <= parse_version(release) <= newest
 
     def add_statement(self, kind: str, words: list[str]) -> None:
@@ -132,8 +135,8 @@ def read_table(machine: str) -> Table:
     """Return what the module needs on an architecture, by its kernel's name or ours."""
     arch = ARCHITECTURES.get(machine, machine)
     arch = arch if arch in ARCHITECTURES.values() else "x86_64"
-    oldest, newest = read_kernels(f"range-{arch}")
-    table = Table((oldest, newest), tested=read_kernels(f"tested-{arch}"))
+    series = sorted(read_kernels(f"tested-{arch}"), key=parse_version)
+    table = Table(tested=tuple(series))
     foreign_options = [
         f"CONFIG_{one.upper()}" for one in ARCHITECTURES.values() if one != arch
     ]

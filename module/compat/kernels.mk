@@ -2,14 +2,9 @@
 #
 # The kernels of bulkmm, read by make and as text by bulkmm/control/requirements.py.
 
-# The series, from the oldest to the newest, that the module builds for and
-# loads into.
-range-x86_64 := 6.1 7.3
-range-arm64 := 7.0 7.3
-
-# Those that the lab boots and doctor calls tested: the default first, the newest,
-# whose source the lab's own kernels are built from, last.
-# lab/versions.txt pins their releases.
+# The series that the lab boots, and the only ones that the module builds for and
+# loads into: the default first, the newest, whose source the lab's own kernels are
+# built from, last. lab/versions.txt pins their releases.
 tested-x86_64 := 6.12 6.1 7.3
 tested-arm64 := 7.3
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Refuses kernels outside a range, and those to which nothing could attach. The
-# range ends at the oldest and the newest kernel that bulkmm is tested on; not all
-# in between have been. What has been tested is not about what a kernel has, so
-# it goes by version, unlike probe.mk. BMM_ANY_KERNEL=1 builds for others, at the
-# builder's own risk.
+# Refuses kernels of a series that bulkmm was not tested on, and those to which nothing
+# could attach. What has been tested is not about what a kernel has, so it goes by
+# version, unlike probe.mk. BMM_ANY_KERNEL=1 builds for others, at the builder's own
+# risk.
 
 include $(dir $(lastword $(MAKEFILE_LIST)))kernels.mk
 
-bmm-range := $(if $(CONFIG_ARM64),$(range-arm64),$(range-x86_64))
+bmm-tested := $(sort $(if $(CONFIG_ARM64),$(tested-arm64),$(tested-x86_64)))
 bmm-this := $(VERSION).$(PATCHLEVEL)
-bmm-known := $(shell printf '%s\n' $(firstword $(bmm-range)) $(bmm-this) \
-	$(lastword $(bmm-range)) | sort -CV && echo y)
+bmm-known := $(if $(filter $(bmm-this),$(bmm-tested)),y)
+bmm-comma := ,
+bmm-list := $(subst $() ,$(bmm-comma) ,$(bmm-tested))
 bmm-kind = $(if $1,$(if $(findstring clang,$1),Clang,GCC))
 bmm-built-by := $(if $(CONFIG_CC_IS_CLANG),Clang,GCC)
 
@@ -21,7 +21,7 @@ ifeq ($(CONFIG_X86_64)$(CONFIG_ARM64),)
 $(error bulkmm does not support this architecture: x86-64 and arm64 only)
 endif
 ifeq ($(bmm-known)$(BMM_ANY_KERNEL),)
-$(error bulkmm does not support Linux $(bmm-this) here: $(firstword $(bmm-range)) to $(lastword $(bmm-range)) only (BMM_ANY_KERNEL=1 builds all the same))
+$(error bulkmm was not tested on Linux $(bmm-this) here, but on $(bmm-list) (BMM_ANY_KERNEL=1 builds all the same))
 endif
 ifeq ($(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS),)
 $(error bulkmm could not attach to this kernel: it lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)

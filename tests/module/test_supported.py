@@ -16,8 +16,11 @@ X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
 DIRECT = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y"
 NEEDED = (DIRECT, "CONFIG_HUGETLB_PAGE=y", "CONFIG_ZONE_DEVICE=y")
 CLANG = ("CONFIG_CC_IS_CLANG=y", "CC=clang")
-OLDEST, NEWEST = requirements.read_kernels("range-x86_64")
-OLDEST_ARM64, _ = requirements.read_kernels("range-arm64")
+SERIES = requirements.read_table("x86_64").tested
+NEWEST = SERIES[-1]
+SERIES_ARM64 = requirements.read_table("arm64").tested
+# between those that were tested: Ubuntu's 6.8, 6.11 and 6.17 among them
+BETWEEN = ("6.2", "6.8", "6.11", "6.13", "6.17", "6.18", "7.0", "7.2")
 
 
 def read_rules(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
@@ -42,18 +45,19 @@ MISFITS = (
     ((X86_64, CLANG[0]), "Clang built this kernel, but CC is GCC: give make LLVM=1"),
     ((X86_64, CLANG[1]), "GCC built this kernel, but CC is Clang: give make CC=gcc"),
 )
-RANGE = f"{OLDEST} to {NEWEST} only"
+WAS = f"here, but on {', '.join(SERIES)} (BMM_ANY_KERNEL=1"
 
 
 @pytest.mark.parametrize(
     ("version", "settings", "message"),
     [
-        *((version, (X86_64,), "") for version in (OLDEST, "7.0", NEWEST)),
-        (NEWEST, (ARM64,), ""),
-        ("5.10", (X86_64,), f"does not support Linux 5.10 here: {RANGE}"),
-        ("6.0", (X86_64,), f"does not support Linux 6.0 here: {RANGE}"),
-        ("99.0", (X86_64,), f"does not support Linux 99.0 here: {RANGE}"),
-        ("6.12", (ARM64,), f"Linux 6.12 here: {OLDEST_ARM64} to {NEWEST} only"),
+        *((version, (X86_64,), "") for version in SERIES),
+        *((version, (ARM64,), "") for version in SERIES_ARM64),
+        *(
+            (version, (X86_64,), f"was not tested on Linux {version} {WAS}")
+            for version in ("5.10", "6.0", *BETWEEN, "7.4", "99.0")
+        ),
+        ("6.12", (ARM64,), f"Linux 6.12 here, but on {SERIES_ARM64[0]} (BMM"),
         ("6.12", ("CONFIG_RISCV=y",), "this architecture: x86-64 and arm64 only"),
         *((NEWEST, *row) for row in MISFITS),
         # at the builder's own risk
@@ -79,14 +83,17 @@ def test_what_it_builds_for(
 @pytest.mark.parametrize(
     ("version", "arch", "settings", "supported"),
     [
-        *((version, "x86_64", (X86_64,), True) for version in (OLDEST, "7.0", NEWEST)),
+        *((version, "x86_64", (X86_64,), True) for version in SERIES),
         (NEWEST, "x86_64", (X86_64, CLANG[0]), True),  # whether Clang is there or not
         (NEWEST, "aarch64", (ARM64,), True),
         ("6.12", "aarch64", (ARM64,), False),
         (NEWEST, "aarch64", (ARM64, "CONFIG_CFI=y"), False),
         (NEWEST, "riscv64", ("CONFIG_RISCV=y",), False),
         *((NEWEST, "x86_64", settings, False) for settings, _ in UNSUPPORTED),
-        *((version, "x86_64", (X86_64,), False) for version in ("5.10", "7.4", "99.0")),
+        *(
+            (version, "x86_64", (X86_64,), False)
+            for version in ("5.10", *BETWEEN, "7.4", "99.0")
+        ),
     ],
 )
 def test_dkms_skips_what_the_build_refuses(
@@ -110,3 +117,33 @@ def test_dkms_skips_what_the_build_refuses(
     read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
     result = run_program(["bash", "-c", read], check=True)
     assert (result.stdout == "\n") is supported, result
+
+
+def test_the_series_of_a_release(tmp_path: Path) -> None:
+    """What the module compares at load with what it was built for."""
+    releases = {
+        "6.1.0-56-cloud-amd64": (6, 1),
+        "6.12.107+deb13-amd64": (6, 12),
+        "7.3.4": (7, 3),
+        "7.3-rc1": (7, 3),
+        "6.8.0-45-generic": (6, 8),
+        "": None,
+        "7": None,
+        "7.": None,
+        "x7.3": None,
+        "6.1000": None,
+    }
+    source = tmp_path / "series.c"
+    source.write_text(f"""#include <stdio.h>
+#include "{PROJECT}/module/series.h"
+int main(int argc, char **argv)
+{{
+	for (int i = 1; i < argc; i++)
+		printf("%u\\n", bmm_series(argv[i]));
+}}
+""")
+    program = tmp_path / "series"
+    run_program(["gcc", "-Wall", "-Werror", "-o", program, source], check=True)
+    output = run_program([program, *releases], check=True).stdout.split()
+    expected = [(x[0] << 8 | x[1]) if x else 0 for x in releases.values()]
+    assert [*map(int, output)] == expected
