@@ -61,12 +61,12 @@ check:
 	@scripts/setup tests
 	@scripts/check
 
-# For a quiet machine: it takes an hour, and other load distorts the figures. The process is
-# the unit: what a sixth one says is worth more than what more rounds in each do. Moved at
-# the end, and not between two runs: each names the revision, and whether it was modified.
 tour: build
 	@PYTHONPATH=tests:tests/command:tests/lab:. .venv/bin/python -m tour
 
+# For a quiet machine: it takes an hour, and other load distorts the figures. The process is
+# the unit: what a sixth one says is worth more than what more rounds in each do. Moved at
+# the end, and not between two runs: each names the revision, and whether it was modified.
 figures: PART = build/figures
 figures: build
 	@rm -rf $(PART) && mkdir -p $(PART)

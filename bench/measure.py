@@ -109,6 +109,8 @@ def run_processes(
     for number in range(request.processes):
         events = []
         padding = "." * chance.randrange(PADDING)
+        if observer:
+            observer({"event": "process", "process": number})
         for event in begin(number, padding):
             events.append(event)
             if observer:

@@ -7,7 +7,6 @@ three processes, because starts and hosts vary; other programs are among the way
 as many threads as ours, and the library as Python calls it.
 """
 
-import mmap
 import os
 import random
 import sys
@@ -36,7 +35,6 @@ PROGRAM = "bmm-populate"
 PYTHON = "bench.populate_python"
 # of numpy's algebra, whose second thread would spin for its first milliseconds
 PYTHON_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
-MADV_POPULATE_WRITE = 23
 POOL = Pool(SystemFiles(Path("/")), HUGE)
 FEW = 64 * MIB  # below, a sample is the median of many calls
 RUNS = 3  # of a way for a sample, from there on
@@ -165,7 +163,9 @@ def _run_way(
     samples = []
     for _ in range(RUNS if job.size >= FEW else 1):
         if kind != "hugetlb":  # whose pages are in the pool, and stay
-            back_memory(job.size)
+            # A host takes pages that are free in a guest away, and gives them back at
+            # the guest's first store, which lasts longer than what is measured.
+            list(_time_way("back", kind=kind, size=job.size, way=BASE))
         for event in way():
             if event["event"] == "sample":
                 samples.append(event)
@@ -178,17 +178,6 @@ def _run_way(
             "give a larger --size"
         )
     yield median
-
-
-def back_memory(size: int) -> None:
-    """Make a size resident and give it back, for the next process to use.
-
-    A host takes pages that are free in a guest away and gives them back at the guest's
-    first store, which lasts longer than what is measured.
-    """
-    with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        memory.madvise(MADV_POPULATE_WRITE)
 
 
 def list_ways(kind: str, job: Job, programs: Mapping[Peer, Program]) -> list[Way]:

@@ -206,11 +206,12 @@ def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
 
 def make_headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
-    yield from headlines.make_table(kernels).markdown()
+    for table in headlines.make_tables(kernels):
+        yield from table.markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
-        f"{conditions.cpu_name(kernels[0])}; {releases}; {kernels[0].run['processes']} "
-        "processes, medians; ~ not proven, ! unstable."
+        f"{releases}; {kernels[0].run['processes']} processes, medians; ~ not proven, "
+        "! unstable."
     )
     notes = " ".join((legend, *headlines.list_notes(kernels), HEADLINES_NOTE))
     yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)

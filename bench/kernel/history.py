@@ -75,9 +75,7 @@ def measure_history(args: argparse.Namespace) -> int:
             )
         }
         observer = stack.enter_context(
-            progress.follow_events(
-                *("bench history", "bench history", processes * len(ready))
-            )
+            progress.follow_events("bench history", "bench history", processes)
         )
         document = measure_kernels(list(ready.values()), job, observer)
 

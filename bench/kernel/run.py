@@ -16,10 +16,10 @@ from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
 
 SUBJECTS = ("memmap", "clear", "copy", "vmap")  # those that the module serves
-# with --quick, and nothing selection: the headlines, and where the module costs most
+# with --quick, and nothing else: the headlines, and where the module may cost
 QUICK = (
     *("pmem-fsdax-16g", "pmem-devdax-16g", "thp-2m-populate", "thp-2m", "copy-2m"),
-    *("vmap-100m-order8", "vmap-1page"),
+    *("vmap-100m-order8", "vmap-1page", "vmalloc-100m-huge"),
 )
 # options that do not apply when comparing cases
 UNFUZZED = (

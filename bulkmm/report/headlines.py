@@ -67,8 +67,9 @@ HEADLINES = (
 )
 SCOPE = (
     "Each is the kernel's function alone, in a process, one thread; what is around it "
-    "takes as long as before. ¹ Calculated from the GB/s of this CPU; everything else "
-    "is measured."
+    "takes as long as before. ¹ Calculated from the GB/s of the CPU; everything else "
+    "is measured. CPUs: the least and the most on all with results (their number); "
+    "devices of 100 GiB; 1.00: not proven."
 )
 
 
@@ -77,19 +78,34 @@ def match_headline(result: Result) -> Headline | None:
     return next((line for line in HEADLINES if result.matches(line.fields)), None)
 
 
-def make_table(documents: Sequence[Document]) -> Table:
-    """Return a row for each sentence, and a column for each kernel.
+def make_tables(documents: Sequence[Document]) -> Iterator[Table]:
+    """Yield a table for each CPU: a row for each sentence, a column for each kernel.
 
-    One kernel's times and ratios have columns of their own. No rows: these are not
-    results of a kernel's own code beside the module's.
+    One kernel's times and ratios have columns of their own. None: these are not results
+    of a kernel's own code beside the module's.
     """
-    documents = [d for d in documents if _is_of_module(d)]
+    by_cpu: dict[str, list[Document]] = {}
+    for document in filter(_is_of_module, documents):
+        by_cpu.setdefault(conditions.cpu_name(document), []).append(document)
+    for cpu, kernels in by_cpu.items():
+        if rows := list(_make_rows(kernels)):
+            yield Table(_list_headings(cpu, kernels), rows)
+
+
+def _list_headings(cpu: str, documents: Sequence[Document]) -> list[str]:
+    names = [f"Linux {_name_series(document)}" for document in documents]
+    if len(documents) > 1:
+        return [cpu, *(f"{name}: stock → bulkmm" for name in names), "CPUs"]
+    return [f"{cpu}, {names[0]}", "stock", "bulkmm", "faster", "CPUs"]
+
+
+def _make_rows(documents: Sequence[Document]) -> Iterator[list[str]]:
+    """Yield the rows of a CPU's table."""
     leading = list(_lead(documents))
     calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
-    series = [requirements.series_of(conditions.get_kernel(d)) for d in documents]
-    whole = result_tables.make_kernel_table(list(documents), ARMS, calculated)
+    whole = result_tables.make_kernel_table([*documents], ARMS, calculated)
     cells = {row[0]: row[2:] for row in reversed(whole.rows)}
-    rows = []
+    series = [_name_series(document) for document in documents]
     for line, result in leading:
         if entries := cells.get(result.scenario):
             texts = [_strip_spread(text) for text in entries]
@@ -99,12 +115,11 @@ def make_table(documents: Sequence[Document]) -> Table:
             else:
                 texts = [*texts[0].split(" → "), texts[1]]
             title = line.title.format(format_size(result.size))
-            rows.append([title, *texts, _format_span(line, series)])
-    span = f"on {len(_list_cpus(series))} CPUs"
-    if len(documents) > 1:
-        return Table(["on this CPU", *whole.headings[2::2], span], rows)
-    names = f"on this CPU, Linux {''.join(series)}", "stock", "bulkmm", "faster", span
-    return Table(names, rows)
+            yield [title, *texts, _format_span(line, series)]
+
+
+def _name_series(document: Document) -> str:
+    return requirements.series_of(conditions.get_kernel(document))
 
 
 def _is_of_module(document: Document) -> bool:
@@ -126,36 +141,36 @@ def _strip_spread(cell: str) -> str:
     return re.sub(r" [(\[].*?[)\]]|;.*", "", cell)
 
 
-def _list_cpus(series: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the kept figures of the CPUs with results on one of the series."""
-    cpus = json.loads(gain.RATIOS_FILE.read_text(encoding="utf-8")).values()
-    return [cpu for cpu in cpus if {*cpu} & {*series}]
-
-
 def _format_span(line: Headline, series: Sequence[str]) -> str:
-    """Return the least and the most on all CPUs, with any of these kernels."""
-    whole = len(gain.SCENARIOS[line.kind])
-    ratios = [
-        cpu[name][line.kind]["ratios"][line.place]
-        for cpu in _list_cpus(series)
-        for name in series
-        if name in cpu and len(cpu[name].get(line.kind, {}).get("ratios", ())) == whole
-    ]
-    return _format_range(ratios) if ratios else ""
+    """Return the least and the most on the CPUs with results, and their number."""
+    whole, spans = len(gain.SCENARIOS[line.kind]), []
+    for cpu in json.loads(gain.RATIOS_FILE.read_text(encoding="utf-8")).values():
+        figures = (cpu.get(name, {}).get(line.kind, {}) for name in series)
+        lists = [figure.get("ratios", ()) for figure in figures]
+        ratios = [ratios[line.place] for ratios in lists if len(ratios) == whole]
+        spans += [ratios] if ratios else []
+    if not spans:
+        return ""
+    ends = _format_range([ratio for ratios in spans for ratio in ratios])
+    return f"{ends} ({len(spans)})"
 
 
 def list_notes(documents: Sequence[Document]) -> Iterator[str]:
     """Yield what the rows mean, and what is slower with the module."""
     yield SCOPE
-    losses: dict[str, list[float]] = {}
-    for ratio in (ratio for document in documents for ratio in document.ratios):
-        is_ours = ratio.base == size_grid.STOCK and ratio.variant in ARMS
-        proven = ratio.significant and not ratio.unstable
-        if is_ours and proven and ratio.ratio < LOSS:
-            losses.setdefault(ratio.scenario, []).append(ratio.ratio)
-    if losses:
-        names = (f"{name} {_format_range(losses[name])}" for name in sorted(losses))
-        yield f"Slower with bulkmm: {', '.join(names)}."
+    losses: dict[str, dict[str, float]] = {}
+    for document in documents:
+        for ratio in document.ratios:
+            is_ours = ratio.base == size_grid.STOCK and ratio.variant in ARMS
+            proven = ratio.significant and not ratio.unstable
+            if is_ours and proven and ratio.ratio < LOSS:
+                by_series = losses.setdefault(ratio.scenario, {})
+                by_series[_name_series(document)] = ratio.ratio
+    names = []
+    for scenario, by_series in sorted(losses.items()):
+        only = "" if len(by_series) == len(documents) else f" ({', '.join(by_series)})"
+        names.append(f"{scenario} {_format_range([*by_series.values()])}{only}")
+    yield f"Proven to be slower with bulkmm, of what ran: {', '.join(names) or 'none'}."
 
 
 def _format_range(ratios: Sequence[float]) -> str:
@@ -166,8 +181,9 @@ def _format_range(ratios: Sequence[float]) -> str:
 
 def print_headlines(documents: Sequence[Document]) -> None:
     """Print the sentences and what they mean, or nothing if there are none."""
-    table = make_table(documents)
-    if table.rows:
+    tables = [*make_tables(documents)]
+    for table in tables:
         print()
         table.print()
+    if tables:
         print_lines(["", *list_notes(documents)])

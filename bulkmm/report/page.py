@@ -74,8 +74,7 @@ def render_html(
 def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str, Any]]:
     """Yield what people wait for, of each kernel's own code beside the module's."""
     for name, document in named_documents:
-        table = headlines.make_table([document])
-        if table.rows:
+        for table in headlines.make_tables([document]):
             notes = [*headlines.list_notes([document])]
             yield {"name": name, "table": table, "notes": notes}
 

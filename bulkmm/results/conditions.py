@@ -80,7 +80,7 @@ def describe_noise(document: Document) -> list[str]:
     run, lines = document.run, []
     if "huge_bytes" in run and run.get("bytes"):
         share = min(1, run["huge_bytes"] / run["bytes"])
-        lines.append(f"Memory in huge pages: {share:.0%}.")
+        lines.append(f"Memory in huge pages: at most {share:.0%}.")
     if any(name.endswith("libpmem2") and not run[name] for name in run):
         lines.append(NO_PMEM)
     if varied := [r for r in document.results if r.cv is not None]:

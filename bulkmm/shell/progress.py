@@ -57,18 +57,21 @@ class Progress:
     def follow_events(self, text: str, name: str, total: int) -> Iterator[Observer]:
         """Show a spinner with this text, then what is measured and how far it is.
 
-        ``total``: the processes that will run; each begins with a "start".
+        ``total``: the processes that will run. Each is told of by an event "process".
         """
-        number, start = 0, time.monotonic()
+        number, start, rest = 0, time.monotonic(), ""
 
         def observe(event: dict[str, Any]) -> None:
-            nonlocal number
-            if event["event"] == "start":
+            nonlocal number, rest
+            arm = ""
+            if event["event"] == "process":
                 number += 1
+                rest = estimate_left(time.monotonic() - start, number - 1, total)
             elif event["event"] in ("sample", "verified"):
-                rest = estimate_left(time.monotonic() - start, number, total)
-                arm = f"{event['scenario']} {event['variant']}"
-                self.detail(f"{name}: process {number} of {total}{rest}: {arm}")
+                arm = f": {event['scenario']} {event['variant']}"
+            else:
+                return
+            self.detail(f"{name}: process {number} of {total}{rest}{arm}")
 
         with self.show_status(text):
             yield observe
@@ -86,14 +89,14 @@ class Progress:
             self.note(f"{text}: {duration:.1f} s")
 
 
-def estimate_left(elapsed: float, number: int, total: int) -> str:
-    """Return in words how long the rest takes; nothing while the first process runs.
+def estimate_left(elapsed: float, complete: int, total: int) -> str:
+    """Return in words how long the rest takes, if each process takes the mean.
 
-    That is as long for each process as the mean of those before the running one.
+    Nothing before the first process is complete.
     """
-    if not (complete := max(0, number - 1)):
+    if not complete:
         return ""
-    seconds = max(0.0, elapsed / complete * total - elapsed)
+    seconds = elapsed / complete * (total - complete)
     if seconds < LONG:
         return f", about {seconds:.0f} s left"
     return f", about {seconds / 60:.0f} min left"

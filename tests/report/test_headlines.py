@@ -7,7 +7,9 @@ import re
 import made
 import pytest
 
+from bench import measure, subjects
 from bench.kernel import run
+from bench.subjects import Amount, Request
 from bulkmm.report import headlines, page
 from bulkmm.results import row_names, size_grid, stats
 from bulkmm.results.conditions import DASH
@@ -37,22 +39,37 @@ def test_a_quick_run_has_every_sentence() -> None:
 
 
 def test_a_kernel_has_columns_of_its_own() -> None:
-    table = headlines.make_table([made.kernel()])
-    cpus = len(json.loads(gain.RATIOS_FILE.read_text()))
-    assert list(table.headings) == [
-        *("on this CPU, Linux 7.3", "stock", "bulkmm", "faster", f"on {cpus} CPUs")
-    ]
+    (table,) = headlines.make_tables([made.kernel()])
+    cpu, *headings = table.headings
+    assert cpu == "A & B (family 25, model 1), Linux 7.3"
+    assert headings == ["stock", "bulkmm", "faster", "CPUs"]
     populated, device = table.rows
     assert populated[:2] == [headlines.HEADLINES[0].title, "6.40 s"]
     assert populated[2].endswith(" s")
     assert 2.2 < float(populated[3].rstrip(TIMES)) < 2.8
     assert device[0] == "a device of 100 GiB comes up, fsdax"
-    least, most = map(float, re.findall(r"[\d.]+", device[4]))
+    least, most, cpus = map(float, re.findall(r"[\d.]+", device[4]))
     ratios = [
         by_series["7.3"]["memmap"]["ratios"][1]
         for by_series in json.loads(gain.RATIOS_FILE.read_text()).values()
     ]
-    assert (least, most) == (min(ratios), max(ratios))
+    assert (least, most, cpus) == (min(ratios), max(ratios), len(ratios))
+
+
+def test_of_a_series_without_results_nothing_is_told_of_other_cpus() -> None:
+    (table,) = headlines.make_tables([made.kernel("6.18.1")])
+    assert [row[4] for row in table.rows] == ["", ""]
+    (table,) = headlines.make_tables([made.kernel("6.1.1")])
+    assert table.rows[0][4].endswith(" (1)")
+
+
+def test_each_cpu_has_a_table_of_its_own() -> None:
+    newer = made.kernel()
+    newer.machine["cpu"]["model_number"] = 2
+    two = [*headlines.make_tables([made.kernel(), newer])]
+    assert [table.headings[0] for table in two] == [
+        f"A & B (family 25, model {number}), Linux 7.3" for number in (1, 2)
+    ]
 
 
 def test_what_is_slower_is_named() -> None:
@@ -63,14 +80,19 @@ def test_what_is_slower_is_named() -> None:
     )[0]
     assert name == "thp-2m-populate"
     assert 0.65 < float(least) < float(most) < 0.85
-    assert len([*headlines.list_notes([made.kernel()])]) == 1
+    assert "(6.12)" not in losses
+    _, losses = headlines.list_notes([slow, made.kernel("6.12.1")])
+    assert "thp-2m-populate 0." in losses
+    assert losses.count("(7.3)") == len(slow.scenarios)
+    _, losses = headlines.list_notes([made.kernel()])
+    assert losses == "Proven to be slower with bulkmm, of what ran: none."
 
 
 def test_other_results_have_no_sentences() -> None:
     two_kernels = made.kernel()
     two_kernels.run[size_grid.AGAINST] = "6.12.1"
     for document in (two_kernels, made.bench(), made.document([], [])):
-        assert headlines.make_table([document]).rows == []
+        assert [*headlines.make_tables([document])] == []
 
 
 def test_the_page_begins_with_the_sentences() -> None:
@@ -80,21 +102,39 @@ def test_the_page_begins_with_the_sentences() -> None:
     assert headlines.SCOPE in html.replace("&#39;", "'")
 
 
-def test_the_page_of_a_fast_kernel_names_no_loss() -> None:
-    html = page.render_html([made.kernel()], ["a"], "t")
-    assert "Slower with bulkmm" not in html
-
-
 @pytest.mark.parametrize(
-    ("elapsed", "number", "words"),
+    ("elapsed", "complete", "words"),
     [
         (9, 0, ""),
-        (9, 1, ""),
-        (10, 2, ", about 50 s left"),
-        (29, 2, ", about 2 min left"),
-        (59, 6, ", about 12 s left"),
-        (90, 7, ", about 0 s left"),
+        (10, 1, ", about 50 s left"),
+        (29, 1, ", about 2 min left"),
+        (60, 5, ", about 12 s left"),
+        (90, 6, ", about 0 s left"),
     ],
 )
-def test_the_time_left(elapsed: float, number: int, words: str) -> None:
-    assert progress.estimate_left(elapsed, number, 6) == words
+def test_the_time_left(elapsed: float, complete: int, words: str) -> None:
+    assert progress.estimate_left(elapsed, complete, 6) == words
+
+
+def test_what_a_terminal_shows_of_the_native_bench(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process is told of as it begins; its events come when it is over."""
+    details, clock = [], iter(range(0, 1000, 10))
+    monkeypatch.setattr(
+        progress.Progress, "detail", lambda _, text: details.append(text)
+    )
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    arm = {"event": "sample", "scenario": "thp-2m", "variant": "stock", "ns": 9}
+    start: list[dict[str, object]] = [{**arm, "bytes": 1}, {"event": "start"}]
+    request = Request(subjects.COPY, Amount(1), processes=3)
+    with progress.Progress().follow_events("first", "bench kernel", 3) as observer:
+        measure.run_processes(request, observer, lambda *_: start)
+    assert details == [
+        "bench kernel: process 1 of 3",
+        "bench kernel: process 1 of 3: thp-2m stock",
+        "bench kernel: process 2 of 3, about 40 s left",
+        "bench kernel: process 2 of 3, about 40 s left: thp-2m stock",
+        "bench kernel: process 3 of 3, about 15 s left",
+        "bench kernel: process 3 of 3, about 15 s left: thp-2m stock",
+    ]
