@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rootlib
@@ -108,7 +111,7 @@ def test_a_program_starts_with_and_without(
 ) -> None:
     """Both starts are real; their times are not, which load would distort."""
     time_start, commands = populate_peers._time_start, []
-    took = iter([1_000, 3_000, 1_000, 9_000, 1_000, 2_000])
+    took = iter([1_000, 3_000])
 
     def time_on_paper(command: list[str], ready: bytes, *, is_small: bool) -> int:
         assert time_start(command, ready, is_small=is_small) > 0
@@ -118,10 +121,30 @@ def test_a_program_starts_with_and_without(
     monkeypatch.setattr(populate_peers, "_time_start", time_on_paper)
     ways = dict(populate_peers.list_ways(dict([peer]), kind, 64 * MIB, [2]))
     (sample,) = ways[f"{peer[0].name}-2"]("populate-64m-4k")
-    assert sample["ns"] == 2_000  # the median
-    plain, populating = commands[:2]
-    assert commands == [plain, populating] * 3
+    assert sample["ns"] == 2_000  # the difference
+    plain, populating = commands
     assert plain != populating
+
+
+def test_a_sample_is_the_median_of_runs_in_memory_that_was_resident(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took, order = iter([3_000, 9_000, 2_000]), []
+
+    def time_way(scenario: str, **_: object) -> Iterator[dict[str, Any]]:
+        order.append(scenario)
+        yield {"event": "sample", "scenario": scenario, "bytes": 1, "ns": next(took)}
+        yield {"event": "verified", "scenario": scenario, "ok": True}
+
+    def back(scenario: str, **_: object) -> Iterator[dict[str, Any]]:
+        order.append(scenario)
+        yield {"event": "sample", "scenario": scenario, "bytes": 1, "ns": 1}
+
+    monkeypatch.setattr(populate, "_time_way", back)
+    job = populate.Job(64 * MIB, ["4k"], 1)
+    events = [*populate._run_way(job, "4k", partial(time_way, "a"))]
+    assert order == ["back", "a"] * 3
+    assert [event.get("ns") for event in events] == [None, None, None, 3_000]
 
 
 def test_a_heap_is_touched() -> None:
@@ -227,8 +250,12 @@ def test_a_start_that_hides_what_populating_takes(
 ) -> None:
     took = iter([9_000, 8_000, 1_000, 3_000, 9_000, 9_000])
     monkeypatch.setattr(populate_peers, "_time_start", lambda *_, **__: next(took))
-    with pytest.raises(BulkmmError, match="give a larger --size"):
-        populate_peers.time_qemu(Program(["qemu"]), Task("4k", 64 * MIB, 1))
+    qemu = next(peer for peer in populate_peers.PEERS if peer.name == "qemu")
+    programs = {qemu: Program(["qemu"])}
+    ways = dict(populate_peers.list_ways(programs, "hugetlb", 64 * MIB, [1]))
+    job = populate.Job(64 * MIB, ["hugetlb"], 1)
+    with pytest.raises(BulkmmError, match=r"a: a start varies .*give a larger --size"):
+        list(populate._run_way(job, "hugetlb", partial(ways["qemu-1"], "a")))
 
 
 @pytest.mark.parametrize("kind", ["4k", "thp", "memfd"])
