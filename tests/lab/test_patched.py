@@ -193,19 +193,22 @@ def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
 def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
     work = scenario.find_scenario("hook-patched").make()
     series = {patch.parent.name for patch in kind.patches}
-    errors = {
-        path: patched.REFUSALS[path] for path in patched.REFUSALS if path in series
-    }
     start = on("start", release=kind.release("7.3.4+deb13"))
-    hooks = [
-        on("patched-hook", path=path, errno=errors.get(path, 0), says="")
+    hooks = {
+        path: (patched.REFUSALS if path in series else patched.OTHERWISE)[path]
         for path in patched.REFUSALS
+    }
+    events = [
+        on("patched-hook", path=path, errno=errors[0], says="")
+        for path, errors in hooks.items()
     ]
-    outcome = Outcome([start, *hooks])
+    outcome = Outcome([start, *events])
     assert failing(work, outcome) == set()
-    for path in patched.REFUSALS:
-        changed = judgelib.changed(outcome, on(path=path), on(errno="-2"))
-        assert failing(work, changed) == {f"{path}: {errors.get(path, 0)}"}
+    for path, errors in hooks.items():
+        changed = judgelib.changed(outcome, on(path=path), on(errno="-16"))
+        assert failing(work, changed) == {f"{path}: {' or '.join(errors)}"}
+        missing = judgelib.changed(outcome, on(path=path), DROP)
+        assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
 
 
 @pytest.mark.vm
