@@ -71,7 +71,8 @@ lab matrix: lab.commands.matrix:run_matrix
 lab kernels: bench.kernel.every:check_archive
     run the module natively on every kernel image of Debian's archive
     example: --only cloud --list
-    Fetch each kernel of the supported range that Debian's archive offers for x86-64,
+    Fetch each kernel that Debian's archive offers for x86-64, from the oldest to the
+    newest series tested,
     build the module for it, and run both natively: attached, prototypes, every result
     against the kernel's own, ratios. The newest of each series comes first.
 --only REGEX  keep only releases in which this is found

@@ -91,14 +91,16 @@ class Archive:
                 progress.note(f"not in the archive: {', '.join(missing)}")
 
     def offers(self) -> list[Offer]:
-        """Return the kernels in the supported range, the most relevant first.
+        """Return the kernels between those tested, the most relevant first.
 
         That is the newest of each series, those with headers before others.
         """
         output = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
         available = select_offers(set(output.split()))
         if not available:
-            raise BulkmmError("the archive offers no kernel of the supported range")
+            raise BulkmmError(
+                "the archive offers no kernel of the tested series"
+            )
         return available
 
     def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:

@@ -48,8 +48,8 @@ def check_all(kernel: Kernel, table: Table) -> list[Check]:
     root = kernel.root
     return [
         _check_architecture(root),
-        _check_release(kernel, table),
-        _check_module(root, kernel),
+        _check_release(root, kernel, table),
+        _check_module(root, kernel, table),
         *_check_inert(root, kernel),
         *_check_missed_devices(root),
         *(_check_option(kernel, name) for name in requirements.WITH),
@@ -74,23 +74,27 @@ def _check_architecture(root: SystemFiles) -> Check:
     return Check("architecture", NO, message, "use a machine of one of these")
 
 
-def _check_release(kernel: Kernel, table: Table) -> Check:
+def _check_release(root: SystemFiles, kernel: Kernel, table: Table) -> Check:
     if not requirements.parse_version(kernel.release):
         return Check("kernel", UNKNOWN, "the kernel does not report its release", PROC)
     series = ", ".join(table.tested)
     message = f"{kernel.release}; the module is for {series}"
-    if not table.supports(kernel.release):
-        remedy = f"boot a kernel of {series}"
-        return Check("kernel", NO, f"{message} and loads into no other", remedy)
-    return Check("kernel", OK, message)
+    if table.supports(kernel.release):
+        return Check("kernel", OK, message)
+    message += ", and was not tested on this one"
+    if modules.is_loaded(root):  # somebody took the risk: make BMM_ANY_KERNEL=1
+        return Check("kernel", CARE, message)
+    return Check("kernel", NO, message, f"boot a kernel of {series}")
 
 
-def _check_module(root: SystemFiles, kernel: Kernel) -> Check:
+def _check_module(root: SystemFiles, kernel: Kernel, table: Table) -> Check:
     version = root.read(f"{modules.HOME}/version")
     if version is not None:
         return Check("module", OK, f"{version} is loaded")
     if file := modules.find_installed(root, kernel.release):
         return Check("module", OK, f"{file}: modprobe bulkmm")
+    if not table.supports(kernel.release):
+        return Check("module", CARE, "not installed, and not built for this kernel")
     if root.is_dir(f"/lib/modules/{kernel.release}/build"):
         message = "not installed; it can be built: make module"
         return Check("module", CARE, message, "make module && make install")

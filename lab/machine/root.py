@@ -21,7 +21,7 @@ from lab.paths import claim_path, content_key, made_whole, need_space
 
 SUITE = "trixie"
 SUITES = (SUITE, f"{SUITE}-updates", f"{SUITE}-backports")
-OLDER = "bookworm"  # its own kernel is in the range
+OLDER = "bookworm"  # for its own kernel
 SPACE = 3_000_000_000  # root, three kernels with headers, builds
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # qemu-user has 465 MB of static emulators, one per kind of CPU

@@ -46,10 +46,10 @@ needed="DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y HUGETLB_PAGE=y ZONE_DEVICE=y"
 	install_headers 6.1.0 $needed
 	install_headers 7.5.0 $needed
 	install_headers 5.10.0 $needed
-	install_headers 6.6.0 ${needed% *}
-	install_headers 6.7.0 $needed CC_IS_CLANG=y CFI_CLANG=y
+	install_headers 6.12.1 ${needed% *}
+	install_headers 6.12.2 $needed CC_IS_CLANG=y CFI_CLANG=y
 	config=include/config/auto.conf # as packed by the kernel's own make bindeb-pkg
-	install_headers 6.18.0 ${needed% *}
+	install_headers 7.3.9 ${needed% *}
 	install_headers 7.3.0 $needed
 }
 
