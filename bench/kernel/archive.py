@@ -98,9 +98,7 @@ class Archive:
         output = self.root.run(["apt-cache", *self._apt(), "pkgnames", "linux-"])
         available = select_offers(set(output.split()))
         if not available:
-            raise BulkmmError(
-                "the archive offers no kernel of the tested series"
-            )
+            raise BulkmmError("the archive offers no kernel of the tested series")
         return available
 
     def fetched(self, names: tuple[str, ...]) -> AbstractContextManager[list[Path]]:
