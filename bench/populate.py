@@ -33,7 +33,7 @@ KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, RESIDENT = "madvise", "resident-madvise"
 PROGRAM = "bmm-populate"
 PYTHON = "bench.populate_python"
-# of numpy's algebra, whose second thread would spin for its first milliseconds
+# of numpy's algebra, whose second thread spins for 25 ms as it starts
 PYTHON_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 POOL = Pool(SystemFiles(Path("/")), HUGE)
 FEW = 64 * MIB  # below, a sample is the median of many calls
