@@ -31,11 +31,11 @@ UNFUZZED = (
 def run_kernel(args: argparse.Namespace) -> int:
     """Measure; show and write the result."""
     finish.need_place(args)
-    names = SUBJECTS if args.subject == "all" else (args.subject,)
-    measure.check_scenarios(args.scenario or (), names)
     for name in UNFUZZED if args.fuzz is not None else ():
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
+    names = SUBJECTS if args.subject == "all" else (args.subject,)
+    measure.check_scenarios(args.scenario or (), names)
     progress = Progress()
     with _prepare_job(args, progress) as job:
         if args.fuzz is not None:
