@@ -93,14 +93,14 @@ def _check_module(root: SystemFiles, kernel: Kernel, table: Table) -> Check:
         return Check("module", OK, f"{version} is loaded")
     if file := modules.find_installed(root, kernel.release):
         return Check("module", OK, f"{file}: modprobe bulkmm")
+    if not requirements.parse_version(kernel.release):
+        return Check("module", UNKNOWN, "the kernel does not report its release", PROC)
     if not table.supports(kernel.release):
         return Check("module", CARE, "not installed, and not built for this kernel")
     if root.is_dir(f"/lib/modules/{kernel.release}/build"):
         message = "not installed; it can be built: make module"
         return Check("module", CARE, message, "make module && make install")
     message = "not installed, nor are this kernel's headers"
-    if not requirements.parse_version(kernel.release):
-        return Check("module", UNKNOWN, "the kernel does not report its release", PROC)
     remedy = f"put its headers where /lib/modules/{kernel.release}/build points"
     if OF_DEBIAN.fullmatch(kernel.release):
         remedy = f"apt install linux-headers-{kernel.release}"

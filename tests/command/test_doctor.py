@@ -3,6 +3,7 @@
 
 import gzip
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -316,6 +317,9 @@ def test_where_nothing_can_be_read(kernel: Fake, bulkmm: Command) -> None:
     assert result.code == Exit.ENVIRONMENT
     assert result.out.startswith("what attaches on this kernel is unknown: too ")
     assert "\nfor this machine: unknown (too little can be read)\n" in result.out
+    assert re.search(
+        r"^\?  module  +the kernel does not report", result.out, re.MULTILINE
+    )
     assert "apt install" not in result.out
     lines = result.out.partition("in the way:\n")[2].partition("\n\n")[0].splitlines()
     assert len(lines) == len({*lines})
