@@ -115,6 +115,7 @@ class Scenario:
 
     observations: ClassVar[tuple[Observation, ...]] = ()  # for facts()
     visited: ClassVar[str] = ""  # event that ends a visit, for facts()
+    every_arm: ClassVar[tuple[str, ...]] = ()  # of which --arm chooses
 
     def lacking(self, kernel: Choice) -> str:
         """Return why it cannot run on a kernel; "" if it can."""
@@ -155,7 +156,12 @@ class Scenario:
     @property
     def choices(self) -> Mapping[str, tuple[object, ...]]:
         """Return the choices of this scenario for options that have several."""
-        return {}
+        return {"arms": self.every_arm} if self.every_arm else {}
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the arms of this run."""
+        return self.list_wanted(self.every_arm)
 
     def check_options(self, _arch: Arch = X86_64) -> None:
         """Reject values that do not fit together, or not this scenario."""

@@ -76,7 +76,7 @@ class Clear(Scenario):
 
     @property
     def choices(self) -> Mapping[str, tuple[object, ...]]:
-        return {"kib": self.every_kib}
+        return {**super().choices, "kib": self.every_kib}
 
     def timed(self, kinds: Mapping[str, Ways]) -> Iterator[tuple[str, int, Ways]]:
         """Yield for each size and kind of visit the result's name and the ways."""
@@ -167,6 +167,7 @@ class Faulted(Clear):
         ("counters", state.list_unloaded),
         ("allocator_clears", allocator_clears),
     )
+    every_arm = ARMS
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -175,11 +176,7 @@ class Faulted(Clear):
     @property
     def choices(self) -> Mapping[str, tuple[object, ...]]:
         ways = (*self.every_way, *self.only_asked)
-        return {**super().choices, "ways": ways, "arms": ARMS}
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return self.list_wanted(ARMS)
+        return {**super().choices, "ways": ways}
 
     @property
     def _lists(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ arms, where to compare), so that the seed in the result is enough to repeat a ru
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -60,6 +60,7 @@ class Device(Scenario):
     mode: str  # the kind of device
 
     visited = "bind"
+    every_arm = ARMS
 
     def check_options(self, arch: Arch = X86_64) -> None:
         super().check_options(arch)
@@ -71,14 +72,6 @@ class Device(Scenario):
             raise UsageError("alignment 1G needs a size of at least 2G")
         if not self._serves and (self.options.backend or self.options.workers):
             raise UsageError("--backend and --workers need --arm on")
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return self.list_wanted(ARMS)
-
-    @property
-    def choices(self) -> Mapping[str, tuple[object, ...]]:
-        return {"arms": ARMS}
 
     @property
     def _serves(self) -> bool:

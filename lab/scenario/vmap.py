@@ -8,7 +8,7 @@ state. Nothing is timed: ``bulkmm bench kernel vmap`` does that natively.
 import random
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -106,13 +106,7 @@ class Vmap(Scenario):
         ("counters", state.list_unloaded),
     )
 
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return self.list_wanted(ARMS)
-
-    @property
-    def choices(self) -> Mapping[str, tuple[object, ...]]:
-        return {"arms": ARMS}
+    every_arm = ARMS
 
     @property
     def stock_only(self) -> bool:
