@@ -5,7 +5,6 @@ A line is a sentence, and what the kernel's function takes for it: the kernel's 
 and the module's, on the CPU at hand; and the least and the most on all CPUs measured.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from bulkmm.results.result_tables import MODULE_ARMS, TIMES
 from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.size import GIB, MIB
 from bulkmm.worth import gain
+from bulkmm.worth.gain import GainsJson
 
 ARMS = MODULE_ARMS[:2]
 LOSS = 0.98  # of the kernel's own speed: below, a scenario is named as slower
@@ -106,6 +106,10 @@ def _make_rows(documents: Sequence[Document]) -> Iterator[list[str]]:
     whole = result_tables.make_kernel_table([*documents], ARMS, calculated)
     cells = {row[0]: row[2:] for row in reversed(whole.rows)}
     series = [_name_series(document) for document in documents]
+    figures = [
+        [by_series[name] for name in series if name in by_series]
+        for by_series in gain.read_cpus().values()
+    ]
     for line, result in leading:
         if entries := cells.get(result.scenario):
             texts = [_strip_spread(text) for text in entries]
@@ -115,7 +119,7 @@ def _make_rows(documents: Sequence[Document]) -> Iterator[list[str]]:
             else:
                 texts = [*texts[0].split(" → "), texts[1]]
             title = line.title.format(format_size(result.size))
-            yield [title, *texts, _format_span(line, series)]
+            yield [title, *texts, _format_span(line, figures)]
 
 
 def _name_series(document: Document) -> str:
@@ -141,18 +145,22 @@ def _strip_spread(cell: str) -> str:
     return re.sub(r" [(\[].*?[)\]]|;.*", "", cell)
 
 
-def _format_span(line: Headline, series: Sequence[str]) -> str:
-    """Return the least and the most on the CPUs with results, and their number."""
-    whole, spans = len(gain.SCENARIOS[line.kind]), []
-    for cpu in json.loads(gain.RATIOS_FILE.read_text(encoding="utf-8")).values():
-        figures = (cpu.get(name, {}).get(line.kind, {}) for name in series)
-        lists = [figure.get("ratios", ()) for figure in figures]
-        ratios = [ratios[line.place] for ratios in lists if len(ratios) == whole]
-        spans += [ratios] if ratios else []
-    if not spans:
-        return ""
-    ends = _format_range([ratio for ratios in spans for ratio in ratios])
-    return f"{ends} ({len(spans)})"
+def _format_span(line: Headline, cpus: Sequence[Sequence[GainsJson]]) -> str:
+    """Return the least and the most on the CPUs with figures, and their number.
+
+    ``cpus``: the kept figures of each, by kernel.
+    """
+    whole = len(gain.SCENARIOS[line.kind])
+    lists = [
+        [kernel.get(line.kind, {}).get("ratios", ()) for kernel in kernels]
+        for kernels in cpus
+    ]
+    spans = [
+        [ratios[line.place] for ratios in kernels if len(ratios) == whole]
+        for kernels in lists
+    ]
+    ratios = [ratio for span in spans for ratio in span]
+    return f"{_format_range(ratios)} ({sum(map(bool, spans))})" if ratios else ""
 
 
 def list_notes(documents: Sequence[Document]) -> Iterator[str]:

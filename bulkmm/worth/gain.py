@@ -94,9 +94,14 @@ def name_scenarios(device: str) -> dict[str, list[str]]:
     }
 
 
+def read_cpus(file: Path = RATIOS_FILE) -> dict[str, dict[str, GainsJson]]:
+    """Return what is kept, by CPU and series."""
+    return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
 def read_gains(cpu: str, release: str, file: Path = RATIOS_FILE) -> Figures:
     """Return the figures kept for a CPU, or the least gains of all others."""
-    cpus: dict[str, dict[str, GainsJson]] = json.loads(file.read_text(encoding="utf-8"))
+    cpus = read_cpus(file)
     if cpu in cpus:
         series = _nearest(release, cpus[cpu])
         return Figures(f"this CPU's results on {series}", _least([cpus[cpu][series]]))
