@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.kernel import measure, process, vmlinux
 from bench.kernel.archive import Archive, Offer
+from bench.kernel.find import ANY_KERNEL
 from bulkmm.control import requirements
 from bulkmm.results import conditions, result_tables, stats
 from bulkmm.results.model import Document
@@ -185,9 +186,8 @@ def _module(
         return None
     try:
         with lock_cache(progress), archive.installed(offer):
-            # of any series: what it leaves is compared, and nothing loads it
-            kernel, words = Kernel(archive.root, offer.release), ["BMM_ANY_KERNEL=1"]
-            build.run_make(kernel, work / "built", words)
+            kernel = Kernel(archive.root, offer.release)
+            build.run_make(kernel, work / "built", [ANY_KERNEL])
     except BulkmmError as error:
         row.ok = False
         row.module = f"FAILED: {_line(error)}"

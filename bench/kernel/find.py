@@ -15,6 +15,8 @@ from lab.paths import PROJECT, make_scratch
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 DKMS = Path("/usr/src")  # where the package of the sources installs them
 NO_MODULE = "none"  # instead of a module
+# for make: of any series, as what it leaves is compared, and nothing loads it
+ANY_KERNEL = "BMM_ANY_KERNEL=1"
 
 
 def find_image(name: str) -> Path | None:
@@ -53,9 +55,8 @@ def _build_module(
 
     for part in ("module", "core"):
         shutil.copytree(sources / part, to / part)
-    # of any series: what it leaves is compared, and nothing loads it
     argv = [*child.TIED, "make", "-C", str(headers), f"M={to}/module", "modules"]
-    argv.append("BMM_ANY_KERNEL=1")
+    argv.append(ANY_KERNEL)
     with progress.step(f"building the module for {release}"):
         how = "name one by --module, or none"
         with child.explain_failure(f"the module does not build for {release} ({how})"):

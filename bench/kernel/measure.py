@@ -155,10 +155,8 @@ def list_scenarios(subject: str) -> list[str]:
     operations = OPERATIONS.get(subject, (subject,))
     files = sorted((PROJECT / "results").glob("*/kernel-*.json"))
     rows = (row for file in files for row in read_json(file).get("results", ()))
-    scenarios = {
-        row["scenario"]: 1 for row in rows if row.get("operation") in operations
-    }
-    return [*scenarios]
+    scenarios = (row["scenario"] for row in rows if row.get("operation") in operations)
+    return list(dict.fromkeys(scenarios))
 
 
 def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
