@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command `bulkmm populate`, run."""
+"""The commands `bulkmm populate` and `bulkmm bench populate`, run."""
 
 import os
 import subprocess
@@ -15,7 +15,8 @@ from bulkmm.control.system_files import SystemFiles
 from bulkmm.populate import target
 from bulkmm.populate.request import Request
 
-COMMAND = [sys.executable, "-m", "bulkmm.cli", "populate"]
+PROGRAM = [sys.executable, "-m", "bulkmm.cli"]
+COMMAND = [*PROGRAM, "populate"]
 MIB = 1 << 20
 
 
@@ -27,6 +28,16 @@ def run_populate(
     if code:
         assert result.stderr.count("\n") == 1, result.stderr
     return result
+
+
+def run_bench(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [*PROGRAM, "bench", "populate", *words]
+    return run_program(command, timeout=300, env={**os.environ, **more})
+
+
+def run_alone(path: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run with the programs of a directory: others start slower than they populate."""
+    return run_bench(*words, BULKMM_CACHE=str(path), PATH=str(path), **more)
 
 
 def open_target(
