@@ -37,11 +37,13 @@ static const struct {
 #include "paths.def"
 };
 
-/* Functions of kernels that do a path's work themselves. */
+/* Functions, and members of structs, of kernels that do a path's work themselves. */
 static const struct {
-	const char *path, *symbol;
+	const char *path, *name;
 } replacements[] = {
 #define BMM_PATH_WITHOUT_FUNCTION(path, function) { #path, #function },
+#define BMM_PATH_WITHOUT_MEMBER(path, type, member) \
+	{ #path, #type "." #member },
 #include "paths.def"
 };
 
@@ -59,19 +61,29 @@ static int path_check_config(const struct bmm_path *path,
 	return 0;
 }
 
+/* Whether the kernel has a function or a member: 1, 0 or a negative errno. */
+static int kernel_has(const char *name)
+{
+	long address;
+
+	if (strchr(name, '.'))
+		return bmm_layout_has(name);
+	address = bmm_symbol_data(name);
+	return !IS_ERR_VALUE(address) || address == -EADDRNOTAVAIL;
+}
+
 static int path_check_gain(const struct bmm_path *path, const char **err_subject)
 {
 	size_t i;
+	int has;
 
 	for (i = 0; i < ARRAY_SIZE(replacements); i++) {
-		long address;
-
 		if (strcmp(replacements[i].path, path->name))
 			continue;
-		*err_subject = replacements[i].symbol;
-		address = bmm_symbol_data(replacements[i].symbol);
-		if (!IS_ERR_VALUE(address) || address == -EADDRNOTAVAIL)
-			return -EALREADY;
+		*err_subject = replacements[i].name;
+		has = kernel_has(replacements[i].name);
+		if (has)
+			return has < 0 ? has : -EALREADY;
 	}
 	return 0;
 }

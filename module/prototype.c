@@ -280,51 +280,64 @@ static const struct member {
 
 #define NESTING 8 /* anonymous structs and unions inside each other, at most */
 
-/* Whether a struct has the member @bits after its start. */
-static bool btf_has_member(const struct btf_type *type, const char *name,
-			   u32 bits, unsigned int nesting)
+/* Bits from the start of a struct to its member; -1: it has none. */
+static long btf_member_offset(const struct btf_type *type, const char *name,
+			      unsigned int nesting)
 {
 	const struct btf_member *member = (const void *)(type + 1);
 	const struct btf_type *inner;
 	const char *member_name;
+	long inside;
 	u32 i, at;
 
 	for (i = 0; i < btf_type_vlen(type); i++, member++) {
 		at = __btf_member_bit_offset(type, member);
 		member_name = btf_string(member->name_off);
 		if (*member_name && !strcmp(member_name, name))
-			return at == bits;
-		inner = *member_name || at > bits ? NULL :
-						    btf_type(member->type);
-		if (inner && nesting && btf_type_is_struct(inner) &&
-		    btf_has_member(inner, name, bits - at, nesting - 1))
+			return at;
+		inner = *member_name ? NULL : btf_type(member->type);
+		if (!inner || !nesting || !btf_type_is_struct(inner))
+			continue;
+		inside = btf_member_offset(inner, name, nesting - 1);
+		if (inside >= 0)
+			return at + inside;
+	}
+	return -1;
+}
+
+/*
+ * Whether a struct of this name has the member, STRUCT.MEMBER, and where @layout
+ * has it if that is given. Drivers may have structs of the same name: one that
+ * matches is enough. The size shows what has changed beyond the members listed.
+ */
+static bool btf_has_member(const char *name, const struct member *layout)
+{
+	const struct btf_type *type;
+	size_t length;
+	long offset;
+	u32 i;
+
+	name = bmm_fault_symbol(name);
+	length = name ? strcspn(name, ".") : 0;
+	for (i = 1; length && name[length] && i < btf.nr; i++) {
+		type = btf_type(i);
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT ||
+		    (layout && type->size != layout->size) ||
+		    strncmp(btf_name(type), name, length) ||
+		    btf_name(type)[length])
+			continue;
+		offset = btf_member_offset(type, name + length + 1, NESTING);
+		if (layout ? offset == (long)layout->offset * BITS_PER_BYTE :
+			     offset >= 0)
 			return true;
 	}
 	return false;
 }
 
-/*
- * Drivers may have structs of the same name: one that matches is enough. The
- * size shows what has changed beyond the members listed.
- */
-static int btf_check_member(const struct member *member)
+/* Whether the running kernel has STRUCT.MEMBER: 1, 0 or a negative errno. */
+int bmm_layout_has(const char *name)
 {
-	const char *name = bmm_fault_symbol(member->name);
-	size_t length = name ? strcspn(name, ".") : 0;
-	const struct btf_type *type;
-	u32 i;
-
-	for (i = 1; length && name[length] && i < btf.nr; i++) {
-		type = btf_type(i);
-		if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT &&
-		    type->size == member->size &&
-		    !strncmp(btf_name(type), name, length) &&
-		    !btf_name(type)[length] &&
-		    btf_has_member(type, name + length + 1,
-				   member->offset * BITS_PER_BYTE, NESTING))
-			return 0;
-	}
-	return -EUCLEAN;
+	return btf_open() ?: btf_has_member(name, NULL);
 }
 
 /*
@@ -339,9 +352,11 @@ int bmm_layout_check(const char *path, const char **err_subject)
 	for (i = 0; !err && i < ARRAY_SIZE(members); i++) {
 		if (strcmp(members[i].path, path))
 			continue;
-		err = btf_open() ?: btf_check_member(&members[i]);
-		if (err == -EUCLEAN)
+		err = btf_open();
+		if (!err && !btf_has_member(members[i].name, &members[i])) {
 			*err_subject = members[i].name;
+			err = -EUCLEAN;
+		}
 	}
 	return err;
 }

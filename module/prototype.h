@@ -41,6 +41,7 @@ struct vmem_altmap;
 
 long bmm_function_entry(const char *symbol, const char *prototype);
 int bmm_layout_check(const char *path, const char **err_subject);
+int bmm_layout_has(const char *name);
 void bmm_prototype_done(void);
 
 #endif

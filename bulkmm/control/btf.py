@@ -98,6 +98,13 @@ class Types:
                     return offset + nested[0], nested[1]
         return None
 
+    def has_member(self, path: str) -> bool:
+        """Return whether there is struct.member."""
+        try:
+            return bool(self._find_path(path))
+        except BulkmmError:
+            return False
+
     def offset_of(self, path: str) -> int:
         """Return the offset of struct.member, in bytes."""
         return self._find_path(path)[0]

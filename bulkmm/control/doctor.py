@@ -192,10 +192,9 @@ def _judge_path(
     if loaded and loaded.hooks and loaded.hooks[0].attached:
         without = [f"without {h.symbol}: {h.why}" for h in loaded.hooks if h.errno]
         return Verdict(path.name, ATTACHED, without, functions)
-    for name in path.without_functions:
-        if evidence.symbols[name].count:
-            why = f"the kernel does its work itself: it has {name}()"
-            return Verdict(path.name, NOT_NEEDED, [why], functions)
+    if name := _find_replacement(path, evidence):
+        why = f"the kernel does its work itself: it has {name}"
+        return Verdict(path.name, NOT_NEEDED, [why], functions)
     findings = [*_of_kernel(evidence), *_of_path(path, loaded, evidence)]
     kinds = {kind for kind, _ in findings}
     verdict = next((kind for kind in (WOULD_NOT, UNKNOWN) if kind in kinds), WOULD)
@@ -205,6 +204,14 @@ def _judge_path(
     if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
         verdict, reasons = NOT_NEEDED, [CASES[case]]
     return Verdict(path.name, verdict, reasons, functions)
+
+
+def _find_replacement(path: Requirements, evidence: Evidence) -> str | None:
+    """Return what tells that the kernel does a path's work itself."""
+    signs = [f"{n}()" for n in path.without_functions if evidence.symbols[n].count]
+    if evidence.types:
+        signs += filter(evidence.types.has_member, path.without_members)
+    return next(iter(signs), None)
 
 
 def _list_failures(results: list[Check]) -> list[str]:

@@ -41,6 +41,7 @@ class Requirements:
     without_options: list[str] = field(default_factory=list)
     # of kernels that do its work themselves
     without_functions: list[str] = field(default_factory=list)
+    without_members: list[str] = field(default_factory=list)  # "struct.member"
 
     @property
     def only(self) -> str | None:
@@ -94,6 +95,8 @@ class Table:
             needs.without_options.append(first)
         elif kind == "_WITHOUT_FUNCTION":
             needs.without_functions.append(first)
+        elif kind == "_WITHOUT_MEMBER":
+            needs.without_members.append(".".join((first, *rest)))
         elif kind != "_MEMBER":  # only a build knows where members are
             function, *types = rest
             groups = needs.calls if kind == "_CALL" else needs.hooks

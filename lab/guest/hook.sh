@@ -107,17 +107,23 @@ case_layout() {
 	check "layout as built: clear is attached" says_of clear 0 "$HOOKED_CLEAR"
 }
 
-# a kernel with the function of upstream/7.3/memmap, whichever one plays it
+# a kernel with the function of upstream/7.3/memmap or a member of Linux 7.4, whichever
+# one plays it
 case_replaced() {
-	done_by=__memmap_init_zone_device
-	load fault_symbol=$done_by fault_other=memmap_init_zone_device memmap=on
-	check "replaced: hook says so" says_of memmap -114 $done_by \
-		"the kernel does the path's work itself"
-	check "replaced: one line in the log does" \
-		[ "$(dmesg | grep -c " bulkmm: memmap: off: $done_by: ")" = 1 ]
-	check "replaced: on is refused" refused write "$MEMMAP/mode" on
-	check "replaced: mode is off" reads "$MEMMAP/mode" "[off] on"
-	comes_up "replaced" 0
+	for row in "memmap __memmap_init_zone_device memmap_init_zone_device" \
+		"memmap mem_section.compound_page_order mem_section.usage" \
+		"hotplug zone.pages_with_online_memmap zone.contiguous"; do
+		# shellcheck disable=SC2086 # words
+		set -- $row
+		load "fault_symbol=$2" "fault_other=$3" "$1=on"
+		check "replaced: hook says $2" says_of "$1" -114 "$2" \
+			"the kernel does the path's work itself"
+		check "replaced: one line in the log says $2" \
+			[ "$(dmesg | grep -c " bulkmm: $1: off: $2: ")" = 1 ]
+		check "replaced: on is refused" refused write "$BULKMM/$1/mode" on
+		check "replaced: mode is off" reads "$BULKMM/$1/mode" "[off] on"
+		[ "$1" = hotplug ] || comes_up "replaced by $2" 0
+	done
 	must remove
 }
 

@@ -348,17 +348,44 @@ def test_a_module_that_would_be_inert(kernel: Fake, bulkmm: Command) -> None:
     assert "bulkmm.inert" not in states_of(bulkmm("doctor", "--json").json)
 
 
+def write_btf(kernel: Fake, types: bytes, *names: str) -> None:
+    """Give the kernel types after int, which is type 1: their names begin at 5."""
+    types = struct.pack("<IIII", 1, 1 << 24, 4, 0x1000020) + types
+    strings = "\0".join(("", "int", *names, "")).encode()
+    sizes = (len(types), len(types), len(strings))
+    head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, *sizes)
+    file = kernel.root / "sys/kernel/btf/vmlinux"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(head + types + strings)
+
+
+@pytest.mark.parametrize(
+    ("path", "member"),
+    [
+        ("memmap", "mem_section.compound_page_order"),
+        ("hotplug", "zone.pages_with_online_memmap"),
+    ],
+)
+def test_what_linux_7_4_does_itself(
+    kernel: Fake, bulkmm: Command, path: str, member: str
+) -> None:
+    """Its functions are called as before: only the struct tells."""
+    names = member.split(".")
+    for has in (False, True):
+        name = 5 + (len(names[0]) + 1 if has else 0)  # else a member named as its type
+        types = struct.pack("<III III", 5, 4 << 24 | 1, 4, name, 1, 0)
+        write_btf(kernel, types, *names)
+        verdict, why = paths_of(bulkmm("doctor", "--json").json)[path]
+        assert (verdict == "not needed") is has
+        assert (f"the kernel does its work itself: it has {member}" in why) is has
+
+
 def test_another_prototype_is_refused_as_the_module_does(
     kernel: Fake, bulkmm: Command
 ) -> None:
-    names = b"\0int\0set_zone_contiguous\0"
-    types = struct.pack("<IIII", 1, 1 << 24, 4, 0x1000020)  # int
-    types += struct.pack("<III II", 0, 13 << 24 | 1, 0, 0, 1)  # void (int)
+    types = struct.pack("<III II", 0, 13 << 24 | 1, 0, 0, 1)  # void (int)
     types += struct.pack("<III", 5, 12 << 24, 2)
-    head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), 25)
-    kernel.write("/sys/kernel/btf/vmlinux", "")
-    (kernel.root / "sys/kernel/btf/vmlinux").chmod(0o644)
-    (kernel.root / "sys/kernel/btf/vmlinux").write_bytes(head + types + names)
+    write_btf(kernel, types, "set_zone_contiguous")
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.VERDICT
     verdict, why = paths_of(result.json)["hotplug"]
