@@ -79,11 +79,21 @@ static void tables_make(void)
 	upper[ADDRESS >> 30 & (ENTRIES - 1)] = (uint64_t)vmap_middle | TABLE;
 }
 
+/* The kernel's own way to vmap_small_pages_range_noflush(): no larger entry. */
+static int map_by_caller(uint64_t from, uint64_t to, uint64_t prot,
+			 void **pages, unsigned int shift)
+{
+	return map_vmalloc(from, to, prot, pages, 12);
+}
+
 static unsigned int vmap_setup(struct scenario *list, uint64_t size)
 {
-	map_pages = (pages_fn *)symbol("vmap_small_pages_range_noflush");
 	map_range = (range_fn *)symbol("vmap_range_noflush");
 	map_vmalloc = (vmalloc_fn *)symbol("__vmap_pages_range_noflush");
+	map_pages = (pages_fn *)symbol_or_null("vmap_small_pages_range_noflush",
+					       'k');
+	if (!map_pages) /* inlined */
+		map_pages = map_by_caller;
 	divert("__pte_alloc_kernel", table_alloc);
 	divert("pmd_free_pte_page", table_free);
 	divert("find_vm_area", area_find);

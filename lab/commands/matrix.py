@@ -187,10 +187,11 @@ def _resumed(request: run.Request, file: Path) -> Document | None:
 def list_debug_cells() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
-        Cell(one.path, archs.X86_64.name, kernel, one.name, tuple(words.split()))
-        for kernel in debug_kernels.NAMES
+        Cell(one.path, kind.arch.name, kind.name, one.name, tuple(words.split()))
+        for kind in debug_kernels.KINDS
         for one in SCENARIOS
-        for words in one.runs.debug.get(kernel, ())
+        for words in one.runs.debug.get(kind.name, ())
+        if one.runs_on(kernels.read_name(kind.name, kind.arch))
     ]
 
 

@@ -14,8 +14,9 @@ class Arch:
     name: str  # for the user and the kernel's uname
     debian: str
     series: tuple[str, ...]  # of kernels; the first is the default
-    triplet: str  # Debian's name for its library directory
+    triplet: str  # Debian's name for its library directory and binutils
     compiler: str
+    image: str  # of a kernel, where its build leaves it
     qemu: str
     machine: str
     cpu: str
@@ -32,6 +33,7 @@ X86_64 = Arch(
     series=requirements.read_kernels("tested-x86_64"),
     triplet="x86_64-linux-gnu",
     compiler="gcc-14",
+    image="arch/x86/boot/bzImage",
     qemu="qemu-system-x86_64",
     machine="q35",
     cpu="max",
@@ -47,6 +49,7 @@ ARM64 = Arch(
     series=requirements.read_kernels("tested-arm64"),
     triplet="aarch64-linux-gnu",
     compiler="aarch64-linux-gnu-gcc-14",
+    image="arch/arm64/boot/Image",
     qemu="qemu-system-aarch64",
     machine="virt",
     cpu="max,pauth-impdef=on",

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernels of the lab's own configuration and their options.
 
-Each is "make allnoconfig" plus fragments in lab/kernels. What only one series knows is
-in a file of its own: NAME-SERIES.config, beside NAME.config.
+Each is "make allnoconfig" plus fragments in lab/kernels. What only one series or one
+architecture has is in a file of its own beside NAME.config: NAME-SERIES.config, or
+NAME-ARCH.config, which also takes options back ("is not set").
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.machine.arch import X86_64, Arch
+from lab.machine.arch import ARM64, X86_64, Arch
 from lab.paths import FRAGMENTS, UPSTREAM, content_key
 
 NEWEST = X86_64.series[-1]
 PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
-SETS = re.compile(r"(CONFIG_\w+)=(.+)")
+SETS = re.compile(r"(CONFIG_\w+)=(.+)|# (CONFIG_\w+) is not set")
 CHANGES = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+BUILT = re.compile(r"-([\w.-]+)\.[0-9a-f]{6}-")  # see Kind.release()
 SELFTESTS = "tools/testing/selftests/"
 # what a patch adds: an option that builds tests in, and the name of their suite
 TEST = re.compile(r"^\+config (\w+_KUNIT_TEST)$", re.MULTILINE)
@@ -41,6 +43,7 @@ class Kind:
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
     patched: bool = False  # with the patches in upstream/ for the series
+    arch: Arch = X86_64
     compiler: str = X86_64.compiler
 
     @property
@@ -69,7 +72,7 @@ class Kind:
         names = (
             f"{fragment}{end}.config"
             for fragment in self.fragments
-            for end in ("", f"-{self.series}")
+            for end in ("", f"-{self.series}", f"-{self.arch.name}")
         )
         return [path for name in names if (path := FRAGMENTS / name).is_file()]
 
@@ -109,7 +112,7 @@ class Kind:
         this configuration.
         """
         key = content_key([*self.files, *self.patches])[:6]
-        return f"{version}-{self.name}.{key}-{X86_64.debian}"
+        return f"{version}-{self.name}.{key}-{self.arch.debian}"
 
 
 PLAIN = ("guest", "plain", "kunit")
@@ -128,6 +131,10 @@ KINDS = (
     # the same configuration: a ratio between these two is the patches' alone
     Kind("base", PLAIN),
     Kind("patched", PLAIN, patched=True),
+    Kind(
+        "patched-kasan", ("guest", "kasan", "hugetlb", "kunit"), patched=True, slow=8
+    ),
+    Kind("patched-arm64", PLAIN, patched=True, arch=ARM64, compiler=ARM64.compiler),
     # and these two
     Kind("base-6.12", PLAIN, series="6.12"),
     Kind("patched-6.12", PLAIN, series="6.12", patched=True),
@@ -147,18 +154,22 @@ def find_kind(name: str) -> Kind | None:
 
 def of_release(release: str) -> Kind | None:
     """Return the kind that a release is of; None: a stock kernel's."""
-    return next((kind for kind in KINDS if f"-{kind.name}." in release), None)
+    match = BUILT.search(release)
+    return find_kind(match[1]) if match else None
 
 
 def list_names(arch: Arch) -> tuple[str, ...]:
     """Return the names of an architecture's kinds."""
-    return NAMES if arch is X86_64 else ()
+    return tuple(kind.name for kind in KINDS if kind.arch is arch)
 
 
 def parse_options(text: str) -> dict[str, str]:
-    """Return the options that a fragment or a configuration sets."""
-    matches = map(SETS.fullmatch, text.splitlines())
-    return {option[1]: option[2] for option in matches if option}
+    """Return the options that fragments, or a configuration, set in the end."""
+    options = {}
+    for match in filter(None, map(SETS.fullmatch, text.splitlines())):
+        name, value, unset = match.groups()
+        options[name or unset] = value or "n"
+    return {name: value for name, value in options.items() if value != "n"}
 
 
 def list_lacking(fragments: str, config: str) -> list[str]:

@@ -8,7 +8,7 @@ kept until the kernel is installed.
 import os
 import re
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from bulkmm.shell import child
 from bulkmm.shell.errors import BulkmmError
@@ -34,7 +34,9 @@ EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
 
 def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the kernel of a kind if it is built."""
-    stock = _find_pinned(root, kind) or kernels.find_fetched(root, kind.series)
+    stock = _find_pinned(root, kind) or kernels.find_fetched(
+        root, kind.series, kind.arch
+    )
     kernel = _of(root, kind, stock) if stock else None
     return kernel if kernel and (kernel.modules / INSTALLED).is_file() else None
 
@@ -42,7 +44,7 @@ def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
 def _find_pinned(root: DebianRoot, kind: Kind) -> Kernel | None:
     """Return the stock kernel whose source is pinned; it is not fetched itself."""
     version = versions.find_source(kind.series)
-    return Kernel(root, f"{version}-cloud-{X86_64.debian}") if version else None
+    return Kernel(root, f"{version}-cloud-{kind.arch.debian}") if version else None
 
 
 def _of(root: DebianRoot, kind: Kind, stock: Kernel) -> Kernel:
@@ -75,7 +77,7 @@ def prepare_build(root: DebianRoot, kind: Kind, progress: Progress) -> Kernel:
             root.run([*INSTALL, name], LIMIT)
     pinned = _find_pinned(root, kind)
     if not pinned:
-        return kernels.fetch_kernel(root, kind.series, progress)
+        return kernels.fetch_kernel(root, kind.series, progress, kind.arch)
     try:
         upstream.source_package(pinned)
     except BulkmmError:  # an old index lacks what is new
@@ -142,7 +144,7 @@ class Build:
         self.objects.mkdir(exist_ok=True)
         self._configure()
         with self.progress.step(f"building kernel {self.kernel.release}, for minutes"):
-            self._make("bzImage", "modules")
+            self._make(PurePath(self.kind.arch.image).name, "modules")
         with self.progress.step(f"installing kernel {self.kernel.release}"):
             _remove(self.kernel)  # from a run interrupted here
             self._install()
@@ -183,6 +185,9 @@ class Build:
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
         argv += [f"CC={self.kind.compiler}", f"HOSTCC={X86_64.compiler}"]
+        if self.kind.arch is not X86_64:
+            argv += [f"ARCH={self.kind.arch.name}"]
+            argv += [f"CROSS_COMPILE={self.kind.arch.triplet}-"]
         try:
             self.root.run([*argv, *goals], LIMIT)
         except child.ChildError as error:
@@ -203,7 +208,7 @@ class Build:
         """Install headers, image and modules where a package would."""
         kernel = self.kernel
         self._make(f"KBUILD_RUN_COMMAND={EXTMOD} {kernel.headers}", "run-command")
-        shutil.copy(self.objects / "arch/x86/boot/bzImage", _image(kernel))
+        shutil.copy(self.objects / self.kind.arch.image, _image(kernel))
         self._make("INSTALL_MOD_STRIP=1", "modules_install")
         link = kernel.modules / "build"
         link.unlink(missing_ok=True)

@@ -91,8 +91,8 @@ def find_problem(name: str, arch: Arch = X86_64) -> str:
     kind_names = debug_kernels.list_names(arch)
     if name in (*arch.series, *kind_names):
         return ""
-    if debug_kernels.find_kind(name):
-        return f"kernel {name} is built for {X86_64.name} only"
+    if kind := debug_kernels.find_kind(name):
+        return f"kernel {name} is built for {kind.arch.name} only"
     if RELEASE.fullmatch(name):
         is_foreign = archs.of_release(name) is not arch
         return f"kernel {name} is not for {arch.name}" if is_foreign else ""

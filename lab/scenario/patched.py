@@ -128,6 +128,7 @@ SCENARIOS = (
         ),
         needs=base.Needs(
             kinds=(*debug_kernels.PATCHED, *debug_kernels.BASES),
+            x86_only="the test is built",
         ),
         seconds=120,
         machine=base.Machine(

@@ -41,7 +41,10 @@ def test_every_scenario_runs_on_the_debug_kernel() -> None:
     cells = matrix.list_debug_cells()
 
     assert {cell.kernel for cell in cells} == set(debug_kernels.NAMES)
-    choices = {cell: kernels.find_kernel(cell.kernel) for cell in cells}
+    choices = {
+        cell: kernels.find_kernel(cell.kernel, archs.find_arch(cell.arch))
+        for cell in cells
+    }
     assert all(
         scenario.find_scenario(cell.scenario).runs_on(choices[cell]) for cell in cells
     )
