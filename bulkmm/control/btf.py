@@ -24,6 +24,8 @@ TRANSPARENT = {9, 10, 11, 18}  # MODIFIERS without a name of their own
 PER_TYPE = {INT: 4, ARRAY: 12, 14: 4, 17: 4}
 PER_ENTRY = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
 KINDS = 19
+FIXED = [12 + PER_TYPE.get(kind, 0) for kind in range(KINDS + 1)]
+STEPS = [PER_ENTRY.get(kind, 0) for kind in range(KINDS + 1)]
 
 
 class Types:
@@ -43,26 +45,25 @@ class Types:
         if magic != MAGIC:
             raise BulkmmError("the kernel's BTF cannot be read: not BTF")
         self._data = data
-        self._strings = header + strings
+        self._strings: int = header + strings
         self._at = [0]  # of each type by number; 0 is void
-        self._named: dict[str, int] = {}
-        self.enumerators: dict[str, int] = {}
-        self._functions: dict[str, set[int]] = {}  # their prototypes
+        # Names are read when they are asked for: there are 100,000 of them.
+        self._named: dict[int, int] = {}  # structs and unions by place of the name
+        self._functions: dict[int, set[int]] = {}  # likewise, their prototypes
+        self._enums: list[int] = []
+        unpack, places = struct.Struct("<III").unpack_from, self._at
         at, end = header + types, header + types + size
         while at < end:
-            kind, entries = self._read_head(at)
-            if kind > KINDS:
-                raise ValueError(f"unknown kind {kind}")
-            if kind in (STRUCT, UNION) and (name := self._read_name(at)):
-                self._named.setdefault(name, len(self._at))
-            elif kind in (ENUM, ENUM64):
-                self._add_enumerators(at, kind, entries)
+            name, info, target = unpack(data, at)
+            kind = info >> 24 & 31
+            if kind in (STRUCT, UNION):
+                self._named.setdefault(name, len(places))
             elif kind == FUNCTION:
-                self._functions.setdefault(self._read_name(at), set()).add(
-                    self._read_target(at)
-                )
-            self._at.append(at)
-            at += 12 + PER_TYPE.get(kind, 0) + PER_ENTRY.get(kind, 0) * entries
+                self._functions.setdefault(name, set()).add(target)
+            elif kind in (ENUM, ENUM64):
+                self._enums.append(at)
+            places.append(at)
+            at += FIXED[kind] + STEPS[kind] * (info & 0xFFFF)
 
     def _read_head(self, at: int) -> tuple[int, int]:
         (info,) = struct.unpack_from("<I", self._data, at + 4)
@@ -72,15 +73,14 @@ class Types:
         start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
         return self._data[start : self._data.index(b"\0", start)].decode()
 
+    def _find_name(self, name: str) -> int:
+        """Return the place of a name among the strings; below 1 if there is none."""
+        at = self._data.find(b"\0%b\0" % name.encode(), self._strings)
+        return at + 1 - self._strings
+
     def _read_target(self, at: int) -> int:
         """Return the number of the type that modifiers and typedefs resolve to."""
         return int(struct.unpack_from("<I", self._data, at + 8)[0])
-
-    def _add_enumerators(self, at: int, kind: int, entries: int) -> None:
-        step, form = PER_ENTRY[kind], "<i" if kind == ENUM else "<q"
-        for cell in range(at + 12, at + 12 + step * entries, step):
-            (value,) = struct.unpack_from(form, self._data, cell + 4)
-            self.enumerators.setdefault(self._read_name(cell), value)
 
     def _find_member(self, at: int, name: str) -> tuple[int, int] | None:
         """Return offset and type of a member, also inside anonymous members."""
@@ -111,26 +111,31 @@ class Types:
 
     def _find_path(self, path: str) -> tuple[int, int]:
         struct_name, _, member = path.partition(".")
-        location = None
-        if struct_name in self._named:
-            location = self._find_member(self._at[self._named[struct_name]], member)
+        number = self._named.get(self._find_name(struct_name))
+        location = self._find_member(self._at[number], member) if number else None
         if not location:
             raise BulkmmError(f"the kernel's BTF has no {path}")
         return location
 
     def enumerator_value(self, name: str) -> int:
         """Return the value of an enumerator."""
-        if name not in self.enumerators:
-            raise BulkmmError(f"the kernel's BTF has no {name}")
-        return self.enumerators[name]
+        place = self._find_name(name)
+        for at in self._enums:
+            kind, entries = self._read_head(at)
+            step = PER_ENTRY[kind]
+            for cell in range(at + 12, at + 12 + step * entries, step):
+                if struct.unpack_from("<I", self._data, cell)[0] == place:
+                    form = "<i" if kind == ENUM else "<q"
+                    return int(struct.unpack_from(form, self._data, cell + 4)[0])
+        raise BulkmmError(f"the kernel's BTF has no {name}")
 
     def size(self, path: str) -> int:
         """Return the bytes of a struct or of a member of one."""
         if "." in path:
             return self._size_of(self._find_path(path)[1])
-        if path not in self._named:
-            raise BulkmmError(f"the kernel's BTF has no struct {path}")
-        return self._size_of(self._named[path])
+        if number := self._named.get(self._find_name(path)):
+            return self._size_of(number)
+        raise BulkmmError(f"the kernel's BTF has no struct {path}")
 
     def _size_of(self, number: int) -> int:
         at = self._at[number]
@@ -145,7 +150,9 @@ class Types:
 
     def prototypes_of(self, function: str) -> list[str]:
         """Return the prototypes of the functions of this name, in C."""
-        return sorted(map(self._format_type, self._functions.get(function, ())))
+        return sorted(
+            map(self._format_type, self._functions.get(self._find_name(function), ()))
+        )
 
     def list_obstacles(self, path: Requirements, wanted: Prototypes) -> list[str]:
         """Return why a path cannot attach to this kernel; see paths.def."""

@@ -68,27 +68,27 @@ class Symbol:
 def look_up(root: SystemFiles, names: Iterable[str]) -> dict[str, Symbol]:
     """Return what is known of some functions."""
     symbols = {name: Symbol(name) for name in names}
-    _read_names(root.lines(KALLSYMS), symbols)
+    _read_names(root.read(KALLSYMS), symbols)
     if place := tracefs.find_tracefs(root):
         _read_traceable(root.lines(f"{place}/available_filter_functions"), symbols)
         _read_hooks(root.lines(f"{place}/enabled_functions"), symbols)
     return symbols
 
 
-def _read_names(lines: list[str], symbols: dict[str, Symbol]) -> None:
-    for line in lines:
-        _, kind, name, *module = line.split()
-        if module or kind not in FUNCTION:
-            continue
-        if name in symbols:
-            symbols[name].count = (symbols[name].count or 0) + 1
-            continue
-        base, dot, _ = name.partition(".")
-        if dot and base in symbols and CLONE.search(name):
-            symbols[base].clones.append(name)
-    if not lines:
+def _read_names(text: str | None, symbols: dict[str, Symbol]) -> None:
+    if not text:
         for symbol in symbols.values():
             symbol.count = None
+        return
+    # a module's functions have its name behind theirs
+    names = "|".join(map(re.escape, symbols))
+    pattern = rf"^\S+ [{FUNCTION}] (({names})(\.\S+)?)$"
+    for name, base, suffix in re.findall(pattern, text, re.MULTILINE):
+        symbol = symbols[base]
+        if not suffix:
+            symbol.count = (symbol.count or 0) + 1
+        elif CLONE.search(suffix):
+            symbol.clones.append(name)
 
 
 def _read_traceable(lines: list[str], symbols: dict[str, Symbol]) -> None:
