@@ -78,6 +78,21 @@ def looked_up(metavar: str) -> dict[str, Any]:
     }
 
 
+def add_help(
+    parser: argparse.ArgumentParser, below: argparse.ArgumentParser | None = None
+) -> None:
+    """Add "help", which names of commands follow, without their options."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            commands = [*action._choices_actions]
+            if below is None:
+                below = action.add_parser("help", help="show a command's options")
+            names = below.add_subparsers(metavar="COMMAND")
+            for command in commands:
+                name = names.add_parser(command.dest, help=command.help, add_help=False)
+                add_help(action.choices[command.dest], name)
+
+
 def make_completion(shell: str, *, rooms: bool) -> str:
     """Return the completion of a shell."""
     parser = cli.build_parser(rooms=rooms)
@@ -91,6 +106,7 @@ def make_completion(shell: str, *, rooms: bool) -> str:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    add_help(parser)
     text = shtab.complete(parser, shell)
     first, rest = text.split("\n", 1)  # zsh needs its first line first
     return f"{first}\n# {LICENCE}\n{rest}{NO_SPACE if shell == 'bash' else ''}"

@@ -30,6 +30,9 @@ WORDS = (
     ("lab run pmem-f", {"pmem-fsdax-100g", "pmem-faults"}),
     ("lab run pmem-faults pm", set()),
     ("on --dry-run cl", {"clear"}),
+    ("help do", {"doctor"}),
+    ("help bench ke", {"kernel"}),
+    ("help on ", set()),
     (f"compare {ROOT}/Makef", {"Makefile"}),
 )
 LINES = [
