@@ -84,10 +84,10 @@ bench kernel: bench.kernel.run:run_kernel
     that the module serves
 --kernel {"|".join(X86_64.series)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
     of the lab ({", ".join(LAB_KERNELS)}, too), below /boot, a vmlinuz, or a .deb
---module FILE  take this bulkmm.ko, or none (default: the lab's, or the installed one,
-    or one built against installed headers)
---against KERNEL  compare with this kernel, named in the same ways; a module only if
-    --module names one
+--module FILE  take this bulkmm.ko, none, or the default: the lab's, or the installed
+    one, or one built against installed headers
+--against KERNEL  compare with this kernel, named in the same ways. With --module, the
+    first kernel's module, other methods and the CPU's limit run, too
 --mitigations {{host,on,off}} = host  patch returns as this machine's kernel has them,
     or with mitigations on, or off
 --size SIZE  set the size of the device or of the clearing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write the native figures of docs/figures.md and README.md from results/."""
+"""Write the native figures of README.md and pages of docs/ from results/."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from bench import goals
-from bench.kernel import history
+from bench.kernel import history, patched
 from bulkmm.control import requirements
 from bulkmm.report import headlines
 from bulkmm.results import conditions, result_tables, size_grid, submit
@@ -26,6 +26,7 @@ from lab.commands.page import GENERATED
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGE, README = ROOT / "docs" / "figures.md", ROOT / "README.md"
+UPSTREAM = ROOT / "docs" / "upstream.md"
 # Text between these marks is generated; in the README, for the CPU that it names.
 FIGURES = re.compile(
     r"(<!-- figures: begin (\S+) -->\n).*?(?=<!-- figures: end -->)", re.DOTALL
@@ -35,7 +36,7 @@ BACKEND = re.compile(r'\.name = "([\w-]+)"')
 VECTOR = re.compile(r'VECTOR_BACKENDS\("(\w+)"\)')
 SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
 WIDTH = 100
-KERNELS = "kernel-*"
+KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
     "Transparent huge pages gain less, because Debian's kernels clear them in the "
     "allocator as well, or only there: [which path](docs/clear.md#when-it-helps). "
@@ -217,8 +218,30 @@ def make_headlines(kernels: list[Document]) -> Iterator[str]:
     yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
 
 
+def update_upstream(text: str, cpus: dict[str, CpuResults]) -> str:
+    """Return docs/upstream.md with what the patches gain on each CPU."""
+    lines = [
+        line
+        for cpu_results in cpus.values()
+        if (documents := select_results(cpu_results, PATCHED))
+        for line in make_gains(documents)
+    ]
+    return GENERATED.sub(lambda _: "\n".join(["", *lines]), text)
+
+
+def make_gains(documents: list[Document]) -> Iterator[str]:
+    """Return the tables of a CPU."""
+    yield from (f"### {documents[0].machine['cpu']['model']}", "")
+    for document in documents:
+        yield from patched.make_table(document).markdown()
+        yield from wrap_text(describe_document(document))
+
+
+PAGES = {PAGE: make_page, README: update_readme, UPSTREAM: update_upstream}
+
+
 def main() -> None:
-    """Write both pages, or print where this machine's result belongs."""
+    """Write the pages, or print where this machine's result belongs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--folder", action="store_true", help="print the folder of this CPU, no more"
@@ -238,7 +261,7 @@ def main() -> None:
             print(RESULTS.relative_to(ROOT) / machine.cpu_name())
             return
         cpus = read_results()
-        for file, make in ((PAGE, make_page), (README, update_readme)):
+        for file, make in PAGES.items():
             file.write_text(make(file.read_text(encoding="utf-8"), cpus), "utf-8")
         gain.RATIOS_FILE.write_text(format_ratios(cpus), "utf-8")
     except (OSError, BulkmmError) as error:

@@ -130,7 +130,7 @@ def measure_prepared(
 ) -> Document:
     """Return the measurements of a prepared kernel."""
     requests = [
-        make_request(job, _adapt_subject(ready, SUBJECTS[name])) for name in names
+        make_request(job, _adapt_subject(ready, job, SUBJECTS[name])) for name in names
     ]
     starts = [(request, partial(_process, ready, job, request)) for request in requests]
     document = bench.measure_requests(starts, observer)
@@ -171,7 +171,7 @@ def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
             raise unknown_word(kind, name, choices)
 
 
-def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
+def _adapt_subject(ready: process.Prepared, job: Job, subject: Subject) -> Subject:
     """Return a subject as it is if there is a kernel to compare with."""
     if not ready.against:
         return subject
@@ -180,7 +180,7 @@ def _adapt_subject(ready: process.Prepared, subject: Subject) -> Subject:
         subject,
         own_variants=(KERNEL, *subject.own_variants),
         bases=(size_grid.AGAINST,),
-        limited=(),
+        limited=subject.limited if job.module else (),
         right=f"as the code of {release} leaves it, in every round",
         wrong=f"differs from what the code of {release} leaves",
     )
@@ -215,6 +215,8 @@ def make_arguments(job: Job, subject: str, size: int, number: int = 0) -> list[s
     arguments += [f"--seed={job.seed + number}"]
     arguments += [f"--only={','.join(job.only)}"] if job.only else []
     arguments += ["--backends"] if job.backends else []
+    # of two kernels alone
+    arguments += ["--stock"] if job.against and not job.module else []
     arguments += ["--break-one-word"] if job.corrupt else []
     return arguments + ([] if job.case is None else [f"--case={job.case}"])
 

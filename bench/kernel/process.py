@@ -43,9 +43,7 @@ class Prepared:
 
     def command(self, words: Iterable[object]) -> list[object]:
         """Return the harness's command line."""
-        options = []
-        if self.against:
-            options = ["--stock", f"--against={self.against.path}"]
+        options = [f"--against={self.against.path}"] if self.against else []
         return [self.program, self.path, *words, *options]
 
 

@@ -65,7 +65,8 @@ def _choose_scenarios(args: argparse.Namespace) -> Sequence[str]:
 def _prepare_job(args: argparse.Namespace, progress: Progress) -> Iterator[Job]:
     """Yield what the command line asks for, with the kernels and the module found."""
     rounds, processes = amount.read_repeats(args)
-    wanted = find.NO_MODULE if args.against and args.module is None else args.module
+    wanted = args.module or (find.NO_MODULE if args.against else find.OWN_MODULE)
+    wanted = None if wanted == find.OWN_MODULE else wanted
     files = find.find_files(args.kernel, wanted, progress)
     with files as (image, module), ExitStack() as stack:
         against = None

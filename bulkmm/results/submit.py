@@ -30,12 +30,15 @@ MACHINE = (
 RUN = (
     *("scenario", "processes", "rounds", "seed", "size", "bytes", "huge_bytes", "llc"),
     *("cpus", "pages", "backend", "cached", "streaming", "libpmem2", "threads"),
-    *("hooks", "returns", "picks", "load", "steal"),
+    *("hooks", "returns", "picks", "load", "steal", "against"),
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")
 OF_DEBIAN = re.compile(r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?amd64")
+# Those that the lab builds, with the project's patches and without.
+OF_LAB = re.compile(r"\d+\.\d+\.\d+\+deb1\d-(?:base|patched)[\w.-]*-amd64")
 HISTORY = "history"  # its arms are kernels
+PATCHED = "patched"
 LEAST = 6  # processes
 
 
@@ -46,7 +49,10 @@ def anonymise_document(document: Document) -> Document:
     if document.machine.get("accelerator") != "native":
         raise BulkmmError("nothing to submit: this was not measured natively")
     if "against" in document.run:
-        raise BulkmmError("nothing to submit: two kernels were compared")
+        for release in (str(document.machine.get("kernel")), document.run["against"]):
+            if not OF_LAB.fullmatch(release):
+                reason = f"{release} is no kernel that the lab builds"
+                raise BulkmmError(f"nothing to submit: {reason}")
     if document.run.get("scenario") == HISTORY:
         for result in document.results:
             if not OF_DEBIAN.fullmatch(result.arm):
@@ -76,7 +82,8 @@ def file_name(document: Document) -> str:
 
     scenario = document.run.get("scenario")
     if "host_kernel" in document.run and scenario != HISTORY:
-        return f"kernel-{requirements.series_of(document.machine['kernel'])}.json"
+        series = requirements.series_of(document.machine["kernel"])
+        return f"{PATCHED if 'against' in document.run else 'kernel'}-{series}.json"
     names = {"all": "bench.json"}
     names |= {name: f"{name}.json" for name in ("populate", HISTORY)}
     if scenario not in names:

@@ -17,7 +17,7 @@ NEWEST = X86_64.series[-1]
 PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
 SETS = re.compile(r"(CONFIG_\w+)=(.+)|# (CONFIG_\w+) is not set")
 CHANGES = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
-BUILT = re.compile(r"-([\w.-]+)\.[0-9a-f]{6}-")  # see Kind.release()
+OWN_RELEASE = re.compile(r"-([\w.-]+)\.[0-9a-f]{6}-")  # see Kind.release()
 SELFTESTS = "tools/testing/selftests/"
 # what a patch adds: an option that builds tests in, and the name of their suite
 TEST = re.compile(r"^\+config (\w+_KUNIT_TEST)$", re.MULTILINE)
@@ -131,9 +131,7 @@ KINDS = (
     # the same configuration: a ratio between these two is the patches' alone
     Kind("base", PLAIN),
     Kind("patched", PLAIN, patched=True),
-    Kind(
-        "patched-kasan", ("guest", "kasan", "hugetlb", "kunit"), patched=True, slow=8
-    ),
+    Kind("patched-kasan", ("guest", "kasan", "hugetlb", "kunit"), patched=True, slow=8),
     Kind("patched-arm64", PLAIN, patched=True, arch=ARM64, compiler=ARM64.compiler),
     # and these two
     Kind("base-6.12", PLAIN, series="6.12"),
@@ -154,7 +152,7 @@ def find_kind(name: str) -> Kind | None:
 
 def of_release(release: str) -> Kind | None:
     """Return the kind that a release is of; None: a stock kernel's."""
-    match = BUILT.search(release)
+    match = OWN_RELEASE.search(release)
     return find_kind(match[1]) if match else None
 
 

@@ -30,6 +30,8 @@ INSTALL = (
 )  # fmt: skip
 APPLY = 'cd "$1" && busybox patch -p1 -i "$2"'
 EXTMOD = "$(srctree)/scripts/package/install-extmod-build"
+# programs that it builds again by the kernel's compiler, for where the kernel runs
+HOST_PROGRAMS = ("scripts/basic/fixdep", "scripts/mod/modpost")
 
 
 def find_built(root: DebianRoot, kind: Kind) -> Kernel | None:
@@ -208,6 +210,8 @@ class Build:
         """Install headers, image and modules where a package would."""
         kernel = self.kernel
         self._make(f"KBUILD_RUN_COMMAND={EXTMOD} {kernel.headers}", "run-command")
+        for name in HOST_PROGRAMS:
+            shutil.copy(self.objects / name, _headers(kernel) / name)
         shutil.copy(self.objects / self.kind.arch.image, _image(kernel))
         self._make("INSTALL_MOD_STRIP=1", "modules_install")
         link = kernel.modules / "build"

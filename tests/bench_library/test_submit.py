@@ -87,7 +87,10 @@ def test_only_native_results_of_debians_kernels() -> None:
     emulated = document.machine | {"accelerator": "TCG"}
     for change, message in (
         ({"machine": emulated}, "natively"),
-        ({"run": run | {"against": "6.12.1"}}, "two kernels were compared"),
+        (
+            {"run": run | {"against": "7.3.4+deb13-jane.0815ab-amd64"}},
+            "6.12.107.*-amd64 is no kernel that the lab builds",
+        ),
         (
             {"results": [replace(arm, arm="6.18.3-jane-build-7")]},
             "jane-build-7 is no kernel of Debian",
@@ -95,6 +98,20 @@ def test_only_native_results_of_debians_kernels() -> None:
     ):
         with pytest.raises(BulkmmError, match=message):
             submit.anonymise_document(replace(history, **change))
+
+
+def test_the_patches_of_the_project_are_taken() -> None:
+    document = owned()
+    release = "7.3.4+deb13-{}.0815ab-amd64".format
+    machine = document.machine | {"kernel": release("base")}
+    run = document.run | {"against": release("patched")}
+    submission = submit.anonymise_document(replace(document, machine=machine, run=run))
+    assert submission.machine["kernel"] == release("base")
+    assert submission.run["against"] == release("patched")
+    assert submit.file_name(submission) == "patched-7.3.json"
+    run["against"] = release("jane")
+    with pytest.raises(BulkmmError, match="is no kernel that the lab builds"):
+        submit.anonymise_document(replace(document, machine=machine, run=run))
 
 
 def test_a_result_stays_within_results(tmp_path: Path) -> None:

@@ -18,10 +18,7 @@ STALE = "is not what results/ says now: run scripts/figures.py"
 
 def test_the_pages_are_in_step_with_the_results() -> None:
     cpus = figures.read_results()
-    for file, make in (
-        (figures.PAGE, figures.make_page),
-        (figures.README, figures.update_readme),
-    ):
+    for file, make in figures.PAGES.items():
         text = file.read_text()
         assert text == make(text, cpus), f"{name_page(file)} {STALE}"
     assert gain.RATIOS_FILE.read_text() == figures.format_ratios(cpus), (

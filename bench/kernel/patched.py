@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the patches in upstream/ gain: a kernel with them beside the same one without.
+
+A result of "bench kernel --kernel base --against patched --module default".
+"""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from bulkmm.control import requirements
+from bulkmm.control.format import format_duration
+from bulkmm.results import conditions, result_tables
+from bulkmm.results.model import LIMIT, Document, Ratio, Result
+from bulkmm.results.size_grid import AGAINST
+from bulkmm.results.table import Table
+
+BASE = "kernel"
+# what a series does the same work by; of several, the fastest counts
+PUBLISHED = ("template-copy", "template-movnti", "rep-stosb")
+MODULE = ("bulkmm", "bulkmm-cached", "bulkmm-streaming", "pte", "block")
+HEADINGS = (
+    *("base → patched", "faster", "of the published method", "of the module"),
+    "of the limit",
+)
+
+
+def make_table(document: Document) -> Table:
+    """Return a table with a row per scenario: times, and patched beside the others."""
+    series = requirements.series_of(conditions.get_kernel(document))
+    gains = {
+        ratio.scenario: invert_ratio(ratio)
+        for ratio in document.ratios
+        if (ratio.base, ratio.variant) == (AGAINST, BASE)
+    }
+    rows = [_make_row(document, ratio) for ratio in gains.values()]
+    return Table((f"Linux {series}", *HEADINGS), rows)
+
+
+def invert_ratio(ratio: Ratio) -> Ratio:
+    """Return the same with base and variant exchanged."""
+    low, high = ratio.ci95
+    base, variant, inverse = ratio.variant, ratio.base, 1 / ratio.ratio
+    spread = 1 / high, 1 / low
+    return replace(ratio, base=base, variant=variant, ratio=inverse, ci95=spread)
+
+
+def _make_row(document: Document, ratio: Ratio) -> list[str]:
+    arms = {r.variant: r for r in document.results if r.scenario == ratio.scenario}
+    two = (arms[name].median for name in (BASE, AGAINST))
+    times = " → ".join(map(format_duration, two))
+    shares = (_format_share(arms, ways) for ways in (PUBLISHED, MODULE, (LIMIT,)))
+    return [ratio.scenario, times, result_tables.format_ratio(ratio), *shares]
+
+
+def _format_share(arms: Mapping[str, Result], ways: tuple[str, ...]) -> str:
+    """Return how fast patched is relative to the fastest of some ways."""
+    medians = [arms[way].median for way in ways if way in arms]
+    return f"{min(medians) / arms[AGAINST].median:.2f}" if medians else ""

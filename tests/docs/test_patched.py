@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the patches gain, as docs/upstream.md has it."""
+
+import re
+
+import figures
+import made
+import pytest
+
+from bench.kernel import patched
+from bulkmm.results.model import Document
+
+BASE, PATCHED = "7.3.4+deb13-base.123456-amd64", "7.3.4+deb13-patched.123456-amd64"
+
+
+@pytest.fixture
+def document() -> Document:
+    """Return a result: 100 ms without, 25 with; the module takes 24, the limit 20."""
+    times = {"against": 25, "against-again": 25, "kernel": 100, "bulkmm": 24}
+    times |= {"template-copy": 60, "template-movnti": 30, "limit": 20}
+    arms = [made.arm("pmem-fsdax-100g", name, ms) for name, ms in times.items()]
+    pairs = [("against", name) for name in times if name != "against"]
+    result = made.document(arms, pairs)
+    result.machine["kernel"] = BASE
+    result.run |= {"processes": 9, "picks": {}, "against": PATCHED}
+    return result
+
+
+def near(*values: float) -> list[float]:
+    """Return what samples with noise come near."""
+    return pytest.approx(list(values), rel=0.03)
+
+
+def test_a_row_is_the_gain_and_the_shares_of_others(document: Document) -> None:
+    table = patched.make_table(document)
+    assert table.headings[0] == "Linux 7.3"
+    ((scenario, times, gain, *shares),) = table.rows
+    assert scenario == "pmem-fsdax-100g"
+    assert [float(x) for x in re.findall(r"[\d.]+", times)] == near(100, 25)
+    middle, low, high = (float(x) for x in re.findall(r"[\d.]+", gain))
+    assert [middle] == near(4)
+    assert low < middle < high
+    # of the published methods, the faster
+    assert [float(share) for share in shares] == near(30 / 25, 24 / 25, 20 / 25)
+
+
+def test_the_page_has_each_cpu(document: Document) -> None:
+    marks = "<!-- generated: begin -->\nold\n<!-- generated: end -->\n"
+    text = figures.update_upstream(marks, {"one": {"patched-7.3": document}, "two": {}})
+    model = document.machine["cpu"]["model"]
+    assert text.count("### ") == 1
+    assert f"### {model}" in text
+    assert "old" not in text
