@@ -324,7 +324,12 @@ SCENARIOS = (
                 *(f"--preempt {model} --rounds 2" for model in PREEMPT),
                 "--rounds 2",
             ),
-            debug={"debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1")},
+            debug={
+                "debug": ("--preempt full --rounds 1", "--preempt lazy --rounds 1"),
+                # the arm off is the patches' own clearing
+                "patched": ("--preempt lazy --rounds 1",),
+                "patched-6.12": ("--preempt none --rounds 1",),
+            },
         ),
         seconds=200,
         machine=base.Machine(
