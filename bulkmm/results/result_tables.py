@@ -34,6 +34,8 @@ MODULE_ARMS = ("bulkmm", "pte", "block")
 
 NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
+PAIRED = "Medians of the ratios within rounds, not ratios of the medians printed."
+OF_LIMIT = "Of limit: time of the limit / time of the variant; 1.00: at the limit."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
 LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
@@ -179,9 +181,9 @@ def make_kernel_table(
     headings, cells = ["scenario", "variant"], []
     for document in documents:
         arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → "
-        arms += "this" if size_grid.AGAINST in document.run else "bulkmm"
-        limited = any(r.variant == LIMIT for r in document.results)
-        gain = "faster; of limit" if limited else "faster"
+        ours = "bulkmm" if ways else "variant"  # not all rows are the module's
+        arms += "this" if size_grid.AGAINST in document.run else ours
+        gain = "faster; of limit" if _has_limit(document) else "faster"
         headings += [
             f"Linux {requirements.series_of(conditions.get_kernel(document))}: {arms}",
             gain,
@@ -197,6 +199,10 @@ def make_kernel_table(
         for row in rows:
             row[1] = _name_variant(documents[0], *row[:2])
     return Table(headings, rows)
+
+
+def _has_limit(document: Document) -> bool:
+    return any(r.variant == LIMIT for r in document.results)
 
 
 def _of_kernel(
@@ -263,6 +269,9 @@ def list_notes(documents: list[Document], show: Show = DEFAULT) -> list[str]:
         notes += conditions.list_footnotes(document)
         if document.printed().ratios:
             notes.append(FEWER if document.counts_work else FASTER)
+        notes += [PAIRED] if "processes" in document.run else []
+        if size_grid.is_of_kernel(document) and _has_limit(document):
+            notes.append(OF_LIMIT)
     return list(dict.fromkeys([*notes, LEGEND]))
 
 

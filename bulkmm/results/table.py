@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
@@ -30,32 +32,75 @@ class Table:
         return [first, f"|{'|'.join(rule)}|", *rest, ""]
 
     def print(self, console: Console | None = None) -> None:
-        """Print it, as wide as the terminal or WIDTH."""
+        """Print it, as wide as the console: in parts, if no cell can be wrapped more.
+
+        Words are never cut.
+        """
+        console = make_console(console)
+        for i, part in enumerate(self._split_columns(console.width)):
+            if i:
+                console.print()
+            part._print_part(console)  # noqa: SLF001 - of the same class
+
+    def _split_columns(self, width: int) -> Iterator[Table]:
+        """Yield tables with as many columns as fit each; all have the first one."""
+        least = [self._measure_column(i, r"\s+") for i in range(len(self.headings))]
+        parts, room = [[0]], width - least[0]
+        for i, needed in enumerate(least[1:], 1):
+            if needed >= room and len(parts[-1]) > 1:
+                parts.append([0])
+                room = width - least[0]
+            parts[-1].append(i)
+            room -= needed + 1
+        for part in parts:
+            rows = [[row[i] for i in part] if row[1:] else row for row in self.rows]
+            yield Table([self.headings[i] for i in part], rows, self.numbers)
+
+    def _measure_column(self, i: int, separator: str) -> int:
+        """Return the length of the longest text between separators of a column."""
+        rows = [row for row in self.rows if i < len(row) and (row[1:] or not i)]
+        texts = [self._break_heading(i), *(row[i] for row in rows)]
+        return max(len(word) for text in texts for word in re.split(separator, text))
+
+    def _break_heading(self, i: int) -> str:
+        """Return a heading; a long variant's, above numbers, is broken at hyphens."""
+        name = self.headings[i]
+        return name.replace("-", "-\n") if i and name in self.numbers else name
+
+    def _choose_widths(self, width: int) -> list[int]:
+        """Return the columns' widths: the widest are wrapped first."""
+        columns = range(len(self.headings))
+        widths = [self._measure_column(i, "\n") for i in columns]
+        least = [self._measure_column(i, r"\s+") for i in columns]
+        while sum(widths) + len(widths) - 1 > width and widths != least:
+            i = max(columns, key=lambda i: (widths[i] > least[i], widths[i]))
+            widths[i] -= 1
+        return widths
+
+    def _print_part(self, console: Console) -> None:
         import rich.table
         from rich import box
         from rich.text import Text
 
         table = rich.table.Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
-        for i, name in enumerate(self.headings):
-            # A long variant name may be broken at hyphens.
-            right = name in self.numbers
-            heading = Text(name.replace("-", "-\n") if right and i else name)
-            at: Literal["left", "right"] = "right" if right else "left"
-            table.add_column(heading, justify=at, no_wrap=not i, overflow="fold")
+        for i, width in enumerate(self._choose_widths(console.width)):
+            number = i and self.headings[i] in self.numbers
+            at: Literal["left", "right"] = "right" if number else "left"
+            table.add_column(Text(self._break_heading(i)), justify=at, width=width)
         for row in self.rows:
             if len(row) == 1 and table.rows:
                 table.rows[-1].end_section = True
             style = "bold" if len(row) == 1 else ""
             table.add_row(*(Text(cell, style) for cell in row))
-        make_console(console).print(table)
+        console.print(table)
 
 
 def make_console(console: Console | None = None) -> Console:
-    """Return the console for tables, as wide as the terminal or WIDTH."""
+    """Return the console for tables, as wide as the terminal, COLUMNS or WIDTH."""
     from rich.console import Console
 
     console = console or Console()
-    if not console.is_terminal and console.width < WIDTH:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH
     return console
 
