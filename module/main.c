@@ -8,14 +8,13 @@
 
 #include "../core/bmm.h"
 #include "control.h"
+#include "faults.h"
 #include "prezero_bitmap.h"
 #include "select.h"
 #include "series.h"
 #include "clear_common.h"
 
-#ifndef BMM_BUILT_FOR /* tests build for another */
 #define BMM_BUILT_FOR (LINUX_VERSION_CODE >> 8)
-#endif
 
 /* Each path's modes and its parameter, the mode at load. */
 #define BMM_PATH(path, load, ...)                                           \
@@ -81,7 +80,7 @@ static int __init bulkmm_parse(int modes[])
  */
 static int __init bulkmm_check_series(void)
 {
-	const char *release = init_utsname()->release;
+	const char *release = bmm_fault_symbol(init_utsname()->release);
 
 	if (bmm_series(release) == BMM_BUILT_FOR)
 		return 0;

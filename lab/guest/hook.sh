@@ -127,6 +127,19 @@ case_replaced() {
 	must remove
 }
 
+# a kernel of a series that the module was not built for: Ubuntu's 6.8 among them
+case_other_series() {
+	for release in 6.8.0-45-generic 7.4.0 unknown; do
+		check "$release: does not load" refused insmod \
+			/lib/modules/bulkmm.ko "fault_symbol=$(uname -r)" \
+			"fault_other=$release"
+		dmesg >/tmp/log
+		check "$release: the log says why" grep -q "built for Linux $(uname -r |
+			cut -d. -f1,2), and this is $release: " /tmp/log
+		check "$release: nothing left" [ ! -e "$BULKMM" ]
+	done
+}
+
 # a path that is off has no hook: others can attach to the function
 case_off_detaches() {
 	load memmap=on
@@ -267,8 +280,8 @@ case_ftrace_dead() {
 hook_faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	each_case namesake ambiguous layout replaced off_detaches off_fails two_writers held \
-		stuck_call load_fails not_calibrated no_blocks files cached_max \
+	each_case namesake ambiguous layout replaced other_series off_detaches off_fails \
+		two_writers held stuck_call load_fails not_calibrated no_blocks files cached_max \
 		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI"
 	case_ftrace_dead
 }

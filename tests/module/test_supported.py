@@ -9,7 +9,9 @@ import pytest
 from programs import run_program
 
 from bulkmm.control import requirements
-from lab.paths import PROJECT
+from bulkmm.shell.progress import Progress
+from lab.machine import kernels, root
+from lab.paths import PROJECT, lock_cache
 
 RULES = PROJECT / "module/compat/supported.mk"
 X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
@@ -80,6 +82,16 @@ def test_what_it_builds_for(
         assert message in line
 
 
+def print_exclusion(where: Path, release: str, arch: str, headers: Path) -> str:
+    """Return the kernel that dkms.conf then asks for: "" means this one."""
+    conf = shutil.copy(PROJECT / "debian/bulkmm-dkms.dkms", where / "dkms.conf")
+    if not (where / "module").exists():
+        (where / "module").symlink_to(PROJECT / "module")
+    read = f"set -e; kernelver={release} arch={arch}; kernel_source_dir={headers}; "
+    read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
+    return run_program(["bash", "-c", read], check=True).stdout.strip()
+
+
 @pytest.mark.parametrize(
     ("version", "arch", "settings", "supported"),
     [
@@ -105,18 +117,35 @@ def test_dkms_skips_what_the_build_refuses(
     supported: bool,
 ) -> None:
     """As dkms.conf tells by the configuration in the headers."""
-    conf = shutil.copy(PROJECT / "debian/bulkmm-dkms.dkms", tmp_path / "dkms.conf")
-    (tmp_path / "module").symlink_to(PROJECT / "module")
     pairs = (word.partition("=") for word in ("CONFIG_MODULES=y", *NEEDED, *settings))
     options = {name: value for name, _, value in pairs}
     lines = [f"{name}={value}\n" for name, value in options.items() if value]
     (tmp_path / ".config").write_text("".join(lines))
-    read = (
-        f"set -e; kernelver={version}.1-x arch={arch}; kernel_source_dir={tmp_path}; "
-    )
-    read += f"dkms_tree=; . {conf}; echo $BUILD_EXCLUSIVE_KERNEL"
-    result = run_program(["bash", "-c", read], check=True)
-    assert (result.stdout == "\n") is supported, result
+    exclusion = print_exclusion(tmp_path, f"{version}.1-x", arch, tmp_path)
+    assert exclusion == ("" if supported else "none")
+
+
+@pytest.mark.vm
+def test_headers_of_another_series_are_refused_by_build_and_dkms(
+    tmp_path: Path,
+) -> None:
+    """A kernel's own, which say 6.8; "hook-faults" has a kernel that does."""
+    progress = Progress()
+    with lock_cache(progress) as cache:
+        where = root.ensure_root(cache, progress)
+        kernel = kernels.fetch_kernel(where, NEWEST, progress)
+        module = where.var / "refused"
+        shutil.copytree(PROJECT / "module", module, dirs_exist_ok=True)
+        make = ["make", "-C", kernel.headers, f"M={where.inner(module)}", "modules"]
+        try:
+            result = run_program(where.enter([*make, "VERSION=6", "PATCHLEVEL=8"]))
+        finally:
+            shutil.rmtree(module)
+        headers = where.path / kernel.headers.lstrip("/")
+        for release, exclusion in (kernel.release, ""), ("6.8.0-45-generic", "none"):
+            assert print_exclusion(tmp_path, release, "x86_64", headers) == exclusion
+    assert result.returncode
+    assert f"bulkmm was not tested on Linux 6.8 {WAS}" in result.stderr
 
 
 def test_the_series_of_a_release(tmp_path: Path) -> None:
