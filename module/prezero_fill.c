@@ -150,6 +150,8 @@ static struct folio *fill_take(const struct fill *fill)
 		return NULL;
 	folio = static_call(bmm_take_huge)(fill->h, fill->nid, &only, FILL_GFP,
 					   false);
+	if (folio)
+		bmm_count_hugetlb(folio);
 	if (folio && folio_test_hugetlb_temporary(folio)) {
 		folio_put(folio);
 		return NULL;

@@ -74,13 +74,14 @@ class Ready(Scenario):
 
     def lines(self) -> list[str]:
         chance = self.chance
-        lines = [f"folios hugetlb {self.page // KIB} {self.pages}"]
+        count = f"prezero_counted {self.page * self.pages}"
+        lines = [f"folios hugetlb {self.page // KIB} {self.pages}", count]
         for arm in self.each_round(ARMS, chance):
             lines.append(f"prezero_state {arm}")
             lines += map(self._visit, chance.sample(WAYS, len(WAYS)))
         if self.options.break_one_word:
             lines += ["prezero_state ready", self._visit(CORRUPTED)]
-        return [*lines, "prezero_state absent"]
+        return [*lines, "prezero_state absent", count]
 
     def _visit(self, way: str) -> str:
         mib = self.page * self.pages // MIB
@@ -111,6 +112,9 @@ class Ready(Scenario):
             )
         yield state.judge_visits("counters", visits, self._expected)
         yield state.check_attached(outcome, "prezero")
+        counts = outcome.of("prezero-counted")  # before and after everything else
+        name = "pages that the kernel counts"
+        yield check_values(name, counts[1:], (counts or [{}])[0])
         if outcome.icount:
             work, free = (_work(outcome, key) for key in (POPULATE, FREE))
             most = max(self.most, DEAR * self._least(free, ANONYMOUS[0], "absent"))

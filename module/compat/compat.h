@@ -183,6 +183,18 @@ static inline int numa_nearest_node(int node, enum node_states state)
 #define PF_USER_WORKER 0
 #endif
 
+/*
+ * Up to 7.2 alloc_hugetlb_folio_nodemask() does not count the page that it
+ * returns, and free_huge_folio() counts it down all the same (mm/hugetlb.c,
+ * 7.2 and 7.3). 6.12 counts none.
+ */
+static inline void bmm_count_hugetlb(struct folio *folio)
+{
+#if defined(BMM_HAVE_NR_HUGETLB) && !defined(BMM_HAVE_HUGETLB_ALLOC)
+	lruvec_stat_mod_folio(folio, NR_HUGETLB, folio_nr_pages(folio));
+#endif
+}
+
 /* 6.1 has no such areas. */
 #ifndef BMM_HAVE_VM_SPARSE
 #define VM_SPARSE 0

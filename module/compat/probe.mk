@@ -19,5 +19,7 @@ bmm-probes := \
 	$(call bmm-has,BMM_HAVE_ALTMAP_EXTERN,"^unsigned long vmem_altmap_offset",include/linux/memremap.h) \
 	$(call bmm-has,BMM_HAVE_CPUINFO_TOPO,cpuinfo_topology,arch/x86/include/asm/processor.h) \
 	$(call bmm-has,BMM_HAVE_ASSIGN_STR_ALONE,"define __assign_str(dst)",include/trace/stages/stage6_event_callback.h) \
+	$(call bmm-has,BMM_HAVE_NR_HUGETLB,NR_HUGETLB,include/linux/mmzone.h) \
+	$(call bmm-has,BMM_HAVE_HUGETLB_ALLOC,hugetlb_alloc_folio,include/linux/hugetlb.h) \
 	$(call bmm-has,BMM_HAVE_VM_SPARSE,VM_SPARSE,include/linux/vmalloc.h) \
 	$(call bmm-has,BMM_HAVE_NUMA_NEAREST,numa_nearest_node,include/linux/numa.h)

@@ -120,6 +120,7 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     # pages that are ready
     (READY, on("prezero-visit", arm="on"), on(known=1), "known pages (on)"),
     (READY, on("prezero-visit", arm="both"), on(left=1), "known pages (both)"),
+    (READY, on("prezero-counted"), on(used=1), "pages that the kernel counts"),
     (READY, on(way="fallocate", arm="clear"), on(ns=1), "clearing is counted (fall"),
     (READY, on(way="madvise", arm="off"), on(free_ns=0), "cost of a free"),
     (CHURN, on("prezero-churned"), DROP, "enough pages|every page zero"),
