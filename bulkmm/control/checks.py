@@ -204,6 +204,10 @@ def _check_preemption(root: SystemFiles, kernel: Kernel) -> Check:
     # in parentheses: the current model
     now = re.search(r"\((\w+)\)", root.read(PREEMPTION) or "")
     option = next((model for model in MODELS if kernel.has_option(model)), "")
+    if option == MODELS[0]:
+        state = CARE if modules.is_loaded(root) else NO
+        message = "rt: the module was not tested on kernels with CONFIG_PREEMPT_RT"
+        return Check("preemption", state, message, "boot a kernel without it")
     models = {
         "as the scheduler says": now and now[1],
         "as it was booted": kernel.find_parameter("preempt"),

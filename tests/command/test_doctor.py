@@ -62,6 +62,15 @@ def test_all_would_attach(bulkmm: Command) -> None:
     assert "ok    kernel " in output
 
 
+def test_a_real_time_kernel(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write(CONFIG, f"{kernel.read(CONFIG)}\nCONFIG_PREEMPT_RT=y\n")
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.VERDICT
+    assert states_of(result.json)["preemption"] == "no"
+    load_module(kernel)  # somebody took the risk
+    assert states_of(bulkmm("doctor", "--json").json)["preemption"] == "care"
+
+
 def test_without_proc(kernel: Fake, bulkmm: Command) -> None:
     shutil.rmtree(kernel.root / "proc")
     result = bulkmm("doctor", "--json")

@@ -22,7 +22,7 @@ SERIES = requirements.read_table("x86_64").tested
 NEWEST = SERIES[-1]
 SERIES_ARM64 = requirements.read_table("arm64").tested
 # between those that were tested: Ubuntu's 6.8, 6.11 and 6.17 among them
-BETWEEN = ("6.2", "6.8", "6.11", "6.13", "6.17", "6.18", "7.0", "7.2")
+BETWEEN = ("6.2", "6.8", "6.11", "6.13", "6.17", "6.18", "7.0", "7.1")
 
 
 def read_rules(version: str, *settings: str) -> subprocess.CompletedProcess[str]:
@@ -38,6 +38,7 @@ CFI = ("CONFIG_CFI_CLANG=y", *CLANG)
 UNSUPPORTED = (
     *(((X86_64, had[:-1]), f"it lacks {had[:-2]}") for had in NEEDED),
     ((X86_64, *CFI), "has not been proven on kernels that check"),
+    ((X86_64, "CONFIG_PREEMPT_RT=y"), "not tested on kernels with CONFIG_PREEMPT_RT"),
 )
 ABSENT = "but CC=no-such-clang cannot be run: install it"
 MISFITS = (
@@ -65,6 +66,7 @@ WAS = f"here, but on {', '.join(SERIES)} (BMM_ANY_KERNEL=1"
         # at the builder's own risk
         ("99.0", (X86_64, RISK), ""),
         (NEWEST, (X86_64, RISK, *CFI), ""),
+        (NEWEST, (X86_64, RISK, "CONFIG_PREEMPT_RT=y"), ""),
         (NEWEST, (X86_64, *CLANG), ""),
         (NEWEST, (X86_64, *CLANG, "CONFIG_CFI=y"), ""),
         # static calls of arm64 are by pointer
