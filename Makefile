@@ -70,7 +70,7 @@ tour: build
 figures: PART = build/figures
 figures: build
 	@rm -rf $(PART) && mkdir -p $(PART)
-	@for series in $(tested-x86_64); do \
+	@for series in $(pinned-x86_64); do \
 		.venv/bin/bulkmm bench kernel --kernel $$series --rounds 3 \
 			-o $(PART)/kernel-$$series.json || exit; \
 	done

@@ -82,7 +82,7 @@ bench kernel: bench.kernel.run:run_kernel
     chosen, eight scenarios run: what people wait for, and where the module may cost.
 [subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all
     that the module serves
---kernel {"|".join(X86_64.series)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
+--kernel {"|".join(X86_64.tested)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
     of the lab ({", ".join(LAB_KERNELS)}, too), below /boot, a vmlinuz, or a .deb
 --module FILE  take this bulkmm.ko, none, or the default: the lab's, or the installed
     one, or one built against installed headers

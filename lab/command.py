@@ -8,7 +8,7 @@ from lab import choices
 from lab.machine import arch, debug_kernels
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
-SERIES, LAB_KERNELS = arch.X86_64.series, ", ".join(debug_kernels.NAMES)
+SERIES, LAB_KERNELS = arch.X86_64.tested, ", ".join(debug_kernels.NAMES)
 DEFINES = """\
 --module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
 """
@@ -19,7 +19,7 @@ SCENARIO  run this (see: bulkmm lab list)
 MACHINE = f"""\
 --arch NAME = {USUAL}  boot {" or ".join(arch.NAMES)}
 --kernel NAME  boot {", ".join(SERIES)}, a full release, or one that the lab builds:
-    {LAB_KERNELS} (default: {SERIES[0]}; on arm64: {arch.ARM64.series[0]})
+    {LAB_KERNELS} (default: {arch.X86_64.series[0]}; on arm64: {arch.ARM64.series[0]})
 --accel {{{",".join(choices.ACCEL)}}} = auto  use KVM if a guest boots under it,
     else TCG
 --cpu NAME  emulate this CPU of QEMU's (default: max)
@@ -64,6 +64,8 @@ lab matrix: lab.commands.matrix:run_matrix
     one table. All of it takes hours; --resume continues.
 --quick  run one short scenario of each path only
 --arch NAME  run on no other architecture (default: all)
+--kernel NAME...  run on no other kernel; may be given again (default: those whose
+    releases lab/versions.txt pins)
 --debug  run on the kernels that the lab builds, with their own checks on
 --newest  run on the newest release of each series, where it is not the one pinned
 --only REGEX  keep only runs in whose name this is found

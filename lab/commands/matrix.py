@@ -7,7 +7,7 @@ A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 import argparse
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,13 +100,18 @@ def run_matrix(args: argparse.Namespace) -> int:
 
 
 def _select_cells(args: argparse.Namespace) -> list[Cell]:
-    if args.debug and (args.quick or args.arch or args.newest):
+    if args.debug and (args.quick or args.arch or args.newest or args.kernel):
         raise UsageError(
-            "--debug has runs of its own: without --quick, --arch and --newest"
+            "--debug has runs of its own: without --quick, --arch, --kernel and "
+            "--newest"
         )
     wanted = [archs.find_arch(args.arch)] if args.arch else archs.ARCHES
+    for name in args.kernel or ():
+        kernels.check_name(name, *wanted)
     candidates = (
-        list_debug_cells() if args.debug else list_cells(wanted, quick=args.quick)
+        list_debug_cells()
+        if args.debug
+        else list_cells(wanted, args.kernel or (), quick=args.quick)
     )
     pattern = compile_pattern(args.only)
     matches = [cell for cell in candidates if pattern.search(cell.name)]
@@ -196,16 +201,20 @@ def list_debug_cells() -> list[Cell]:
 
 
 def list_cells(
-    wanted: Iterable[archs.Arch] = archs.ARCHES, *, quick: bool = False
+    wanted: Iterable[archs.Arch] = archs.ARCHES,
+    names: Sequence[str] = (),
+    *,
+    quick: bool = False,
 ) -> list[Cell]:
-    """Return the cells of these architectures' kernels that can run them."""
+    """Return the cells of kernels that can run them: these, or those pinned."""
     return [
         Cell(one.path, arch.name, kernel, one.name, tuple(words.split()))
         for one in SCENARIOS
         for words in (one.runs.quick if quick else one.runs.full)
         for arch in wanted
-        for kernel in arch.series
-        if supports_cell(arch, kernel, one, tuple(words.split()))
+        for kernel in names or arch.series
+        if not kernels.find_problem(kernel, arch)
+        and supports_cell(arch, kernel, one, tuple(words.split()))
     ]
 
 
@@ -215,13 +224,15 @@ def supports_cell(
     """Return whether a kernel supports a scenario with these options."""
     if (align := find_option(words, "--align")) and align not in arch.aligns:
         return False
+    choice = kernels.read_name(kernel, arch)
     # a kernel built with several preemption models accepts only their names
-    models = requirements.read_kernels(f"models-{arch.name}-{kernel}")
+    series = kernel if choice.kind else requirements.series_of(kernel)
+    models = requirements.read_kernels(f"models-{arch.name}-{series}")
     model = find_option(words, "--preempt")
     # each of its models by name, or its only one
     if scenario.name == "clear-latency" and model not in (models or ("",)):
         return False
-    return scenario.runs_on(kernels.read_name(kernel, arch))
+    return scenario.runs_on(choice)
 
 
 def find_option(words: tuple[str, ...], name: str) -> str:

@@ -13,7 +13,8 @@ class Arch:
 
     name: str  # for the user and the kernel's uname
     debian: str
-    series: tuple[str, ...]  # of kernels; the first is the default
+    series: tuple[str, ...]  # whose kernels are pinned; the first is the default
+    tested: tuple[str, ...]  # that the module builds for: these and others
     triplet: str  # Debian's name for its library directory and binutils
     compiler: str
     image: str  # of a kernel, where its build leaves it
@@ -30,7 +31,8 @@ class Arch:
 X86_64 = Arch(
     name="x86_64",
     debian="amd64",
-    series=requirements.read_kernels("tested-x86_64"),
+    series=requirements.read_kernels("pinned-x86_64"),
+    tested=requirements.read_kernels("tested-x86_64"),
     triplet="x86_64-linux-gnu",
     compiler="gcc-14",
     image="arch/x86/boot/bzImage",
@@ -46,7 +48,8 @@ X86_64 = Arch(
 ARM64 = Arch(
     name="arm64",
     debian="arm64",
-    series=requirements.read_kernels("tested-arm64"),
+    series=requirements.read_kernels("pinned-arm64"),
+    tested=requirements.read_kernels("tested-arm64"),
     triplet="aarch64-linux-gnu",
     compiler="aarch64-linux-gnu-gcc-14",
     image="arch/arm64/boot/Image",
@@ -73,6 +76,6 @@ def find_arch(name: str) -> Arch:
 
 
 def of_release(release: str) -> Arch:
-    """Return the architecture of a full release (…-cloud-arm64)."""
-    debian = release.rpartition("-")[2]
-    return next(arch for arch in ARCHES if arch.debian == debian)
+    """Return the architecture of a full release (…-cloud-arm64, …-arm64-16k)."""
+    words = release.split("-")
+    return next(arch for arch in ARCHES if arch.debian in words)

@@ -95,7 +95,7 @@ def _install(guest: DebianRoot, kernel: Kernel, packages: Path) -> None:
 def _add_headers(kernel: Kernel, tree: Path) -> None:
     """Add a kernel's headers from the lab's root."""
     lab = kernel.root.path
-    version = kernel.release.removesuffix(f"-cloud-{kernel.arch.debian}")
+    version = kernels.find_version(kernel.release)
     wanted = [
         *(f"usr/{one}" for one in kernels.header_places(kernel.release, version)),
         f"usr/lib/modules/{kernel.release}/build",

@@ -28,7 +28,10 @@ from lab.machine.root import DebianRoot
 
 SERIES = X86_64.series
 # older ones count what changes for modules: 6.1.0-56
-RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\+deb13(?:\.\d+)?|-\d+)-cloud-(?:amd64|arm64)")
+RELEASE = re.compile(
+    r"(?P<version>\d+\.\d+\.\d+(?:\+deb13(?:\.\d+)?|-\d+))-"
+    r"(?:(?:cloud-|rt-)?(?:amd64|arm64)|arm64-16k)"
+)
 HEADERS = "linux-headers-"
 
 
@@ -89,7 +92,7 @@ class Kernel:
 def find_problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
     kind_names = debug_kernels.list_names(arch)
-    if name in (*arch.series, *kind_names):
+    if name in (*arch.tested, *kind_names):
         return ""
     if kind := debug_kernels.find_kind(name):
         return f"kernel {name} is built for {kind.arch.name} only"
@@ -97,7 +100,7 @@ def find_problem(name: str, arch: Arch = X86_64) -> str:
         is_foreign = archs.of_release(name) is not arch
         return f"kernel {name} is not for {arch.name}" if is_foreign else ""
     return (
-        f"unknown kernel {name}: give {' or '.join(arch.series)}, or a full release "
+        f"unknown kernel {name}: give {' or '.join(arch.tested)}, or a full release "
         f"such as {arch.series[0]}.4+deb13-cloud-{arch.debian}"
         + (f", or the lab's own: {', '.join(kind_names)}" if kind_names else "")
     )
@@ -216,6 +219,12 @@ def split_release(release: str) -> list[int]:
     return [int(n) for n in re.findall(r"\d+(?=[.+~-])", release)]
 
 
+def find_version(release: str) -> str:
+    """Return 6.12.107+deb13 for 6.12.107+deb13-cloud-amd64."""
+    match = RELEASE.fullmatch(release)
+    return match["version"] if match else release
+
+
 def _release(index: set[str], name: str, arch: Arch = X86_64) -> str:
     """Return the newest release in the index that a name stands for."""
     releases = (n.removeprefix(HEADERS) for n in index if n.startswith(HEADERS))
@@ -223,8 +232,17 @@ def _release(index: set[str], name: str, arch: Arch = X86_64) -> str:
         r for r in releases if RELEASE.fullmatch(r) and archs.of_release(r) is arch
     ]
     usable.sort(key=split_release)
-    matching = [r for r in usable if name in (r, requirements.series_of(r))]
+    # a series stands for the flavour of guests, of which much is built in
+    matching = [
+        r
+        for r in usable
+        if r == name or ("-cloud-" in r and requirements.series_of(r) == name)
+    ]
     if not matching:
+        for image in (f"linux-image-{name}", f"linux-binary-{name}"):
+            if image in index:
+                why = f"the archive has {image}, but no headers of it to build with"
+                raise UsageError(why)
         has = ", ".join(usable) or "none"
         raise UsageError(f"unknown kernel {name}: the index has {has}")
     return matching[-1]
@@ -236,7 +254,7 @@ def _packages(index: set[str], release: str) -> list[str]:
     The kernel's build tools are the root's, for every target architecture.
     """
     debian = archs.of_release(release).debian
-    version = release.removesuffix(f"-cloud-{debian}")
+    version = find_version(release)
     names = [
         f"linux-image-{release}-unsigned",
         f"linux-binary-unsigned-{release}",

@@ -76,7 +76,7 @@ compare {bad} {good}                 | 3 | bad.json: not a bulkmm result: Object
 report {deep} -o {home}/r.html       | 3 | deep.json: not a bulkmm result
 report {good} -o {home}/no/r.html    | 3 | no such directory
 report {good} -o {home}              | 3 | cannot be written: it is a directory
-lab run pmem-fsdax-100g --kernel 5.10 | 2 | unknown kernel 5.10: give 6.12 or 6.1 or
+lab run pmem-fsdax-100g --kernel 5.10 | 2 | unknown kernel 5.10: give 6.1 or 6.12 or
 lab run pmem-fsdax-100g --kernel debu | 2 | or the lab's own: debug, debug-kobject
 lab run pmem-fsdax-100g --kernel debug --arch arm64 | 2 | is built for x86_64 only
 lab run hook-faults --kernel debug-kobject | 2 | its disk would be reported

@@ -34,6 +34,7 @@ INDEX = {
         "7.3.4+deb13.1-cloud-amd64",
         "7.3.5+deb13-cloud-arm64",
         "7.3.6+deb13-arm64",
+        "7.3.4+deb13-arm64-16k",
     )
 }
 
@@ -50,11 +51,21 @@ LogLines = tuple[str, ...]
         ("7.3", X86_64, "7.3.4+deb13.1-cloud-amd64"),
         ("7.3", ARM64, "7.3.5+deb13-cloud-arm64"),
         ("6.12.94+deb13-cloud-amd64", X86_64, "6.12.94+deb13-cloud-amd64"),
+        # a flavour for machines, and one with other pages: by full name only
+        ("6.12.107+deb13-amd64", X86_64, "6.12.107+deb13-amd64"),
+        ("7.3.4+deb13-arm64-16k", ARM64, "7.3.4+deb13-arm64-16k"),
     ],
 )
 def test_newest_release(name: str, arch: Arch, release: str) -> None:
     assert kernels._release(INDEX, name, arch) == release
     assert kernels.Kernel(DebianRoot(Path("/")), release).arch is arch
+
+
+def test_a_kernel_without_headers() -> None:
+    release = "7.1.13+deb13-cloud-amd64"
+    index = {*INDEX, f"linux-image-{release}", f"linux-binary-{release}"}
+    with pytest.raises(UsageError, match=r"-7\.1\.13.*, but no headers of it"):
+        kernels._release(index, release)
 
 
 def test_release_that_the_index_lacks() -> None:
