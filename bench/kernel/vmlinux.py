@@ -148,7 +148,8 @@ def _in_package(path: Path) -> bytes:
         raise BulkmmError("dpkg-deb is not installed") from error
     except (OSError, tarfile.TarError) as error:
         raise BulkmmError(f"{path}: a damaged package: {error}") from error
-    raise BulkmmError(f"{path}: a package without a kernel image")
+    where = "since 6.19 Debian's linux-binary-… has it, not linux-image-…"
+    raise BulkmmError(f"{path}: a package without a kernel image ({where})")
 
 
 def _payload(path: Path, boot: bytes) -> tuple[str, bytes]:

@@ -44,7 +44,7 @@ def boot_file(payload: bytes, *, length: int | None = None, flags: int = 1) -> b
             boot_file(vmlinux.LZ4_LEGACY + struct.pack("<I", 60) + b"\xff" * 60),
             "damaged",
         ),
-        (deb({"./boot/config": b"no"}), "a package without a kernel image"),
+        (deb({"./boot/config": b"no"}), "a kernel image (since 6.19 "),
         (deb({"./boot/vmlinuz-1": b"no"})[:-40], "a damaged package"),
         (
             deb({"./boot/vmlinuz-1": b"no"}).replace(b"\xfd7zXZ", b"\xfd7zXY"),
