@@ -180,9 +180,9 @@ def make_kernel_table(
     """
     headings, cells = ["scenario", "variant"], []
     for document in documents:
-        arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → "
-        ours = "bulkmm" if ways else "variant"  # not all rows are the module's
-        arms += "this" if size_grid.AGAINST in document.run else ours
+        arm = "bulkmm" if ways else "variant"  # not all rows are the module's
+        arm = "this" if size_grid.AGAINST in document.run else arm
+        arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → {arm}"
         gain = "faster; of limit" if _has_limit(document) else "faster"
         headings += [
             f"Linux {requirements.series_of(conditions.get_kernel(document))}: {arms}",
