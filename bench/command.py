@@ -70,6 +70,20 @@ bench populate: bench.run:run_populate
 --reserve  reserve huge pages for hugetlb while it runs (root)
 --processes N<1..{amount.MOST}>  take N samples of each variant
 {ENDS}
+bench serve: bench.serve:measure_starts
+    time starts with memory of a server
+    example: --rounds 8
+    Time QEMU's start with memory that has no pages yet, with its own prealloc, and with
+    memory of "bulkmm pool serve"; and the start of a program whose content is read from
+    the page cache, or was kept by the server. Needs root for huge pages of a pool,
+    which it reserves while it runs.
+--size SIZE = 4G  give QEMU so much
+--keep SIZE = 2G  keep so much by name
+--page {{4K,2M}}...  measure these pages only; may be given again
+--rounds N<1..{amount.MOST}> = 8  run N rounds
+{options.JSON}
+-o, --output FILE  write every sample, as JSON, to this file
+
 bench kernel: bench.kernel.run:run_kernel
     time a stock kernel's own code against the module's
     example: memmap --kernel 7.3 --quick

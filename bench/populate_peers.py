@@ -226,11 +226,13 @@ def _time_starts(
     plain: list[str], populating: list[str], ready: bytes, task: Task
 ) -> int:
     """Return the ns that populating adds to a start; it can be less than none."""
-    ns = _time_start(plain, ready, is_small=task.is_small)
-    return _time_start(populating, ready, is_small=task.is_small) - ns
+    ns = time_start(plain, ready, is_small=task.is_small)
+    return time_start(populating, ready, is_small=task.is_small) - ns
 
 
-def _time_start(command: list[str], ready: bytes, *, is_small: bool) -> int:
+def time_start(
+    command: list[str], ready: bytes, *, is_small: bool, fds: Sequence[int] = ()
+) -> int:
     """Return the ns until a program answers, without what follows; it has LATEST."""
     start, output = time.monotonic_ns(), b""
     with subprocess.Popen(
@@ -238,6 +240,7 @@ def _time_start(command: list[str], ready: bytes, *, is_small: bool) -> int:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        pass_fds=fds,
         preexec_fn=partial(prepare_program, is_small=is_small),  # noqa: PLW1509 - no threads here
     ) as child:
         stdout = cast("IO[bytes]", child.stdout)

@@ -19,6 +19,7 @@ WANTED = f"""\
     evenly where there is room)
 {options.DRY_RUN}"""
 USUAL = "60s"  # of worth
+SOCKET = "--socket PATH = /run/bulkmm/pool.sock  ask the server on this socket"
 COMMANDS = f"""
 status: bulkmm.control.status:print_status
     show what the loaded module is doing
@@ -148,4 +149,55 @@ pool zero: bulkmm.pool.run:zero_pages
 --page SIZE  zero pages of this size (default: all sizes)
 --node N  zero this node's pages (default: all nodes)
 --threads N<1..1024> = 1  zero with N threads
-{COMMON}"""
+{COMMON}
+pool serve: bulkmm.pool.serve:serve_memory
+    hand out memory that is ready
+    example: --socket /run/bulkmm/pool.sock --stock 4G,page=2M,count=2
+    Serve memory on a UNIX socket: memfds whose pages are there and zero. Stock is
+    filled by CPUs that have nothing else to do, and again when it was handed out; for
+    what is not in stock, a client waits. Memory is a client's until its connection
+    ends, or kept under a name that it gives. Without --socket, systemd has to give one
+    (bulkmm-serve.socket).
+--socket PATH  serve on this socket, which only this user can open
+--stock SPEC...  have this ready: SIZE[,page=PAGE][,node=N][,count=N]; pages: 4K,
+    thp, 2M, 1G; may be given again
+--user USER...  serve this user too, if the socket's mode lets it in (default: root, and
+    the user who runs it); may be given again
+--limit SIZE  have no more memory than this in all, stock included
+--limit-user SIZE  let each user have no more than this
+--limit-node SIZE  have no more than this on each node
+
+pool take: bulkmm.pool.take:take_memory
+    run a command with memory of a server
+    example: --size 4G --page 2M -- python3 server.py {{}}
+    usage: [OPTION...] --size SIZE -- COMMAND...
+    Take memory from a server (bulkmm pool serve), and run a command with its path in
+    place of {{}}. The lease ends when the command has ended, and all programs that have
+    its descriptors from it.
+words:COMMAND...  run this command, after --
+--size! SIZE  take so much, as in 4G
+--page PAGE = 4K  take pages of this kind: 4K, thp, 2M, 1G
+--node N<0..1023>  take memory of this node (default: any)
+--name NAME  take what an earlier command left under this name, with its content, or
+    keep this memory under it
+{SOCKET}
+--json  print errors as JSON too
+
+pool drop: bulkmm.pool.take:drop_memory
+    free what a server keeps under a name
+    example: cache
+    Have what a server keeps under a name freed, if no program has it.
+NAME  free this
+{SOCKET}
+--json  print errors as JSON too
+
+pool leases: bulkmm.pool.take:show_leases
+    show what a server has ready, handed out and kept
+    example: --format prometheus
+    Show what a server has: stock, memory that is handed out, and what is kept under
+    names; of other users only to root and to the user who runs the server.
+--format {{text,json,prometheus}}  print text, JSON, or metrics for Prometheus'
+    textfile collector (default: text)
+-o, --output FILE  write it to this file
+{SOCKET}
+--json  print the result, and errors, as JSON"""

@@ -11,7 +11,10 @@ from typing import Any, Literal
 
 VERSION: Literal[1] = 1
 # the modules of all records
-FROM = ("control.doctor", "control.switch", "control.watch", "pool.run", "worth.report")
+FROM = (
+    *("control.doctor", "control.switch", "control.watch"),
+    *("pool.run", "pool.take", "worth.report"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ For node_exporter's textfile collector, so no program has to listen. Counters
 restart at zero when the module is loaded, which Prometheus handles as a reset.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -36,9 +36,18 @@ Sample = tuple[str, float, dict[str, str]]  # of a metric: value, labels
 
 def format_metrics(status: Status) -> str:
     """Return the module's metrics, or the one that it is not loaded."""
+    return format_samples(_list_samples(asdict(status)), METRICS)
+
+
+def format_samples(
+    samples: Iterable[Sample], about_metrics: Mapping[str, tuple[str, str]]
+) -> str:
+    """Return samples as Prometheus reads them."""
     metrics: dict[str, list[str]] = {}
-    for name, value, labels in _list_samples(asdict(status)):
-        kind, about = METRICS.get(name, ("counter", "A counter of this path alone."))
+    for name, value, labels in samples:
+        kind, about = about_metrics.get(
+            name, ("counter", "A counter of this path alone.")
+        )
         head = [f"# HELP bulkmm_{name} {about}", f"# TYPE bulkmm_{name} {kind}"]
         pairs = ",".join(f'{label}="{_escape_label(v)}"' for label, v in labels.items())
         line = f"bulkmm_{name}{{{pairs}}}" if pairs else f"bulkmm_{name}"

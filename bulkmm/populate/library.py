@@ -41,6 +41,16 @@ def name_mapping(mappings: Sequence[Mapping], address: int | None) -> str:
     return ", ".join(labels)
 
 
+def find_library() -> None:
+    """Load the library; BulkmmError: there is none."""
+    if BUILT_LIBRARY.exists():
+        libbulkmm.set_library(str(BUILT_LIBRARY))
+    try:
+        libbulkmm.version()
+    except ImportError as error:
+        raise BulkmmError(str(error)) from error
+
+
 def populate_mappings(
     mappings: Sequence[Mapping],
     progress: Callable[[int, int], None],
@@ -52,8 +62,7 @@ def populate_mappings(
     Call it on the main thread: signals end it too. BulkmmError: the library's sentence,
     after the label of the mapping in question, or that there is no library.
     """
-    if BUILT_LIBRARY.exists():
-        libbulkmm.set_library(str(BUILT_LIBRARY))
+    find_library()
     with hold_signals() as interruptible:  # what a signal raises would be lost in C
 
         def report_progress(nbytes: int, whole: int) -> None:
@@ -70,5 +79,3 @@ def populate_mappings(
             address = error.failed[0] if error.failed else None
             label = name_mapping(mappings, address)
             raise BulkmmError(f"{label}: {error}") from error
-        except ImportError as error:
-            raise BulkmmError(str(error)) from error

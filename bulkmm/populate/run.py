@@ -3,8 +3,6 @@
 
 import argparse
 import json
-import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -16,8 +14,9 @@ from bulkmm.populate.request import LARGEST, parse_requests
 from bulkmm.populate.target import Target
 from bulkmm.shell import bar, size
 from bulkmm.shell.ending import KILLED_FIRST, OOM_SCORE
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.files import need_command
+from bulkmm.shell.replace import replace_process
 
 BYTES = (
     bars.DownloadColumn(binary_units=True),
@@ -50,7 +49,7 @@ def _populate_memfd(args: argparse.Namespace, nbytes: int | None) -> None:
         with _killed_first():
             lines = _fill_targets([file], args)
         print(*lines, sep="\n", flush=True)
-        _exec_command(args.words, file.fd)
+        replace_process(args.words, file.fd)
 
 
 @contextmanager
@@ -125,16 +124,3 @@ def _make_record(
             for file in files
         ],
     }
-
-
-def _exec_command(words: Sequence[str], fd: int) -> None:
-    """Replace this process by the command, with the memfd open."""
-    os.set_inheritable(fd, True)  # noqa: FBT003 - its only argument
-    place = f"/proc/self/fd/{fd}"
-    command = [word.replace("{}", place) for word in words]
-    for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
-        signal.signal(signum, signal.SIG_DFL)
-    try:
-        os.execvp(command[0], command)  # noqa: S606 - what was asked for
-    except OSError as error:
-        raise BulkmmError(f"{command[0]}: {error.strerror}") from error

@@ -86,9 +86,11 @@ def _describe_pool(page: int, size: int, node: int | None) -> str:
 
 
 @contextmanager
-def create_memfd(size: int, huge: int, node: int | None) -> Iterator[Target]:
+def create_memfd(
+    size: int, huge: int, node: int | None, flags: int = 0
+) -> Iterator[Target]:
     """Make a memfd of a size, with huge pages if ``huge`` is not 0."""
-    flags = os.MFD_CLOEXEC
+    flags |= os.MFD_CLOEXEC
     if huge:
         flags |= os.MFD_HUGETLB | (huge.bit_length() - 1) << LOG_OF_HUGE
     page = huge or mmap.PAGESIZE

@@ -65,6 +65,8 @@ def test_what_the_command_needs(packages: dict[str, Path]) -> None:
         "lib/python3/dist-packages/bulkmm/control/paths.def",
         "lib/python3/dist-packages/bulkmm/report/figure.svg",
         "lib/python3/dist-packages/bulkmm/report/page.css",
+        "lib/systemd/system/bulkmm-serve.service",
+        "lib/systemd/system/bulkmm-serve.socket",
     ):
         assert f"/usr/{name}\n" in files
 

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -38,12 +39,20 @@ def alone_with_the_pool() -> Iterator[None]:
             raise
 
 
+def count_used_pages() -> int:
+    """Return the huge pages of programs outside of the tests."""
+    text = Path("/proc/meminfo").read_text()
+    words = re.findall(r"^HugePages_(?:Total|Free): +(\d+)$", text, re.MULTILINE)
+    total, free = map(int, words)
+    return total - free
+
+
 @contextmanager
 def huge_pages(count: int) -> Iterator[None]:
     """Have so many huge pages of 2 MiB free in the pool."""
     needs_root()
     with alone_with_the_pool():
-        before = POOL.read_text()
+        before, count = POOL.read_text(), count + count_used_pages()
         try:
             POOL.write_text(str(count))
             if int(POOL.read_text()) != count:

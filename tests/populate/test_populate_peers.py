@@ -35,7 +35,7 @@ def test_a_program_starts_with_and_without(
     monkeypatch: pytest.MonkeyPatch, peer: tuple[Peer, Program], kind: str
 ) -> None:
     """Both starts are real; their times are not, which load would distort."""
-    time_start, commands = populate_peers._time_start, []
+    time_start, commands = populate_peers.time_start, []
     took = iter([1_000, 3_000])
 
     def time_on_paper(command: list[str], ready: bytes, *, is_small: bool) -> int:
@@ -43,7 +43,7 @@ def test_a_program_starts_with_and_without(
         commands.append(command)
         return next(took)
 
-    monkeypatch.setattr(populate_peers, "_time_start", time_on_paper)
+    monkeypatch.setattr(populate_peers, "time_start", time_on_paper)
     ways = dict(populate_peers.list_ways(dict([peer]), kind, 64 * MIB, [2]))
     (sample,) = ways[f"{peer[0].name}-2"]("populate-64m-4k")
     assert sample["ns"] == 2_000  # the difference
@@ -69,7 +69,7 @@ def test_a_heap_is_touched() -> None:
         return peaks[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(populate_peers, "_time_start", measure_peak)
+        patch.setattr(populate_peers, "time_start", measure_peak)
         populate_peers.time_jvm(java, Task("4k", 256 * MIB, 2))
     plain, touched = peaks[:2]
     assert plain < 128 * MIB  # of this process, before the program replaced it
@@ -153,7 +153,7 @@ def test_a_start_that_hides_what_populating_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     took = iter([9_000, 8_000, 1_000, 3_000, 9_000, 9_000])
-    monkeypatch.setattr(populate_peers, "_time_start", lambda *_, **__: next(took))
+    monkeypatch.setattr(populate_peers, "time_start", lambda *_, **__: next(took))
     qemu = next(peer for peer in populate_peers.PEERS if peer.name == "qemu")
     programs = {qemu: Program(["qemu"])}
     ways = dict(populate_peers.list_ways(programs, "hugetlb", 64 * MIB, [1]))
@@ -163,7 +163,7 @@ def test_a_start_that_hides_what_populating_takes(
 
 
 def time_start(command: list[str]) -> int:
-    return populate_peers._time_start(command, b"ready", is_small=False)
+    return populate_peers.time_start(command, b"ready", is_small=False)
 
 
 def test_a_program_that_ends_is_one_line() -> None:
@@ -190,7 +190,7 @@ def signal_for_long(child: int) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "peers._time_start([script], b'ready', is_small=False)",
+        "peers.time_start([script], b'ready', is_small=False)",
         "[*program.read_events([])]",
     ],
 )

@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The server of memory: its clients, their requests, and what each may have.
+
+One thread waits for all of them; what takes long is done by the processes of memory.py.
+A client says one thing. Once that is to take memory, the kernel refuses all else that
+it sends, and the end of its connection is the end of its lease.
+"""
+
+import json
+import os
+import re
+import select
+import socket
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from bulkmm.control.format import format_size
+from bulkmm.pool.memory import Kind, Memory, Worker, make_memory
+from bulkmm.pool.store import Store
+from bulkmm.populate.libbulkmm.pool import VERSION
+from bulkmm.shell.errors import BulkmmError
+
+LONGEST = 4096  # bytes of a request
+PATIENCE = 10  # seconds until a client has said what it wants
+RETRY = 5  # seconds until stock is asked for again that was not to be had
+MOST = 64  # connections of a user, and as many memories
+SPARE = 64  # descriptors for all else
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+NUMBER_OR_NULL = (int, type(None))
+MEMBERS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "take": {
+        "bytes": (int,),
+        "page": (str,),
+        "node": NUMBER_OR_NULL,
+        "name": (str, type(None)),
+    },
+    "drop": {"name": (str,)},
+    "status": {},
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most bytes that there may be in all, for each user, on each node."""
+
+    whole: float = inf
+    user: float = inf
+    node: float = inf
+
+
+@dataclass(eq=False)
+class Client:
+    """A connection, and what it has or waits for."""
+
+    connection: socket.socket
+    pid: int
+    uid: int
+    deadline: float = inf
+    memory: Memory | None = None
+
+
+def read_peer(connection: socket.socket, deadline: float = inf) -> Client:
+    """Return the client at the other end of a connection, as the kernel knows it."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, uid, _ = struct.unpack("iII", peer)
+    return Client(connection, pid, uid, deadline)
+
+
+def parse_request(data: bytes) -> dict[str, Any]:
+    """Return a request whose members are all there, and of their types."""
+    if len(data) > LONGEST:
+        raise BulkmmError(f"a request has {LONGEST} bytes at most")
+    try:
+        request = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BulkmmError("the request is no JSON") from error
+    if not isinstance(request, dict):
+        raise BulkmmError("the request is no object")
+    if request.pop("version", None) != VERSION:
+        raise BulkmmError(f"the request is not of version {VERSION}")
+    members = MEMBERS.get(str(request.get("op")))
+    if members is None:
+        raise BulkmmError(f'"op" is one of {", ".join(MEMBERS)}')
+    if unknown := sorted({*request} - {*members, "op"}):
+        raise BulkmmError(f"{json.dumps(unknown[0])} is no member of a request")
+    for name, types in members.items():
+        if type(request.setdefault(name, None)) not in types:
+            raise BulkmmError(f'"{name}" is missing, or of another type')
+    if isinstance(request.get("name"), str) and not NAME.fullmatch(request["name"]):
+        raise BulkmmError('"name" is not 1 to 64 letters, digits, _, . and -')
+    return request
+
+
+class Server:
+    """Serves clients until it is interrupted."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        limits: Limits,
+        users: Iterable[int],
+        stock: Mapping[Kind, int],
+        store: Store,
+    ) -> None:
+        self.listener, self.limits, self.users = listener, limits, {*users}
+        self.stock, self.store = stock, store
+        self.memories: list[Memory] = []
+        self.clients: dict[int, Client] = {}  # by descriptor
+        self.filler: Worker | None = None
+        self.freer: Worker | None = None
+        self.problems: dict[Kind, tuple[str, float]] = {}  # why, and when to retry
+        self.counts: Counter[str] = Counter()
+        self.handlers: dict[int, Callable[[], None]] = {}
+        self.epoll = select.epoll()
+        listener.setblocking(False)  # noqa: FBT003 - its only argument
+        self._watch(listener.fileno(), self._accept_client)
+        for memory, connection in store.read_leases():
+            self.memories.append(memory)
+            if connection:
+                client = read_peer(connection)
+                self._add_client(client)
+                self._assign_memory(client, memory)
+            elif memory.name is None:  # its client has gone meanwhile
+                memory.freeing = True
+
+    def run(self) -> None:
+        """Serve until an exception ends it; leases and what is stored outlive it."""
+        while True:
+            self._schedule_work()
+            pending = any(each.deadline < inf for each in self.clients.values())
+            timeout = 1 if pending or self.problems else None
+            last, events = self.listener.fileno(), self.epoll.poll(timeout)
+            for fd, _ in sorted(events, key=lambda event: event[0] == last):
+                if handler := self.handlers.get(fd):
+                    handler()
+            now = time.monotonic()
+            for client in [*self.clients.values()]:
+                if client.deadline < now:
+                    self._refuse_client(client, f"no request in {PATIENCE} s")
+
+    def _watch(self, fd: int, handler: Callable[[], None]) -> None:
+        self.epoll.register(fd, select.EPOLLIN)
+        self.handlers[fd] = handler
+
+    def _forget_descriptor(self, fd: int) -> None:
+        self.epoll.unregister(fd)
+        del self.handlers[fd]
+
+    # Clients
+
+    def _accept_client(self) -> None:
+        """Accept one client: those that have ended since make room for the next."""
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:  # it has gone again
+            return
+        client = read_peer(connection, time.monotonic() + PATIENCE)
+        uid = client.uid
+        same_user = [each for each in self.clients.values() if each.uid == uid]
+        self._add_client(client)
+        if uid not in self.users:
+            self._refuse_client(client, f"it does not serve user {uid}")
+        elif len(same_user) >= MOST:
+            self._refuse_client(client, f"user {uid} has {MOST} connections, the most")
+        elif len(self.clients) + len(self.memories) > self._count_descriptors():
+            self._refuse_client(client, "it has no descriptors left")
+
+    @staticmethod
+    def _count_descriptors() -> int:
+        return os.sysconf("SC_OPEN_MAX") - SPARE
+
+    def _add_client(self, client: Client) -> None:
+        client.connection.setblocking(False)  # noqa: FBT003 - its only argument
+        fd = client.connection.fileno()
+        self.clients[fd] = client
+        self._watch(fd, lambda: self._hear_client(client))
+
+    def _hear_client(self, client: Client) -> None:
+        """Read the request; with memory there is nothing to be read but the end."""
+        try:
+            data = b"" if client.memory else client.connection.recv(LONGEST + 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._end_client(client)
+            return
+        try:
+            request = parse_request(data)
+            if request["op"] == "take":
+                self._take_memory(client, request)
+            elif request["op"] == "drop":
+                self._drop_memory(client, request["name"])
+                self._answer_client(client, {})
+            else:
+                self._answer_client(client, self._make_status(client))
+        except (BulkmmError, OSError) as error:
+            self._refuse_client(client, str(error))
+
+    def _answer_client(self, client: Client, reply: dict[str, Any]) -> None:
+        """Send the last message to a client."""
+        data = json.dumps({"version": VERSION, **reply}).encode()
+        with suppress(OSError):  # it has gone, or does not read
+            client.connection.send(data, socket.MSG_NOSIGNAL)
+        self._end_client(client)
+
+    def _refuse_client(self, client: Client, why: str) -> None:
+        self.counts["refused"] += 1
+        self._answer_client(client, {"error": why})
+
+    def _end_client(self, client: Client) -> None:
+        """Free what a client had, unless it has a name."""
+        if self.clients.pop(client.connection.fileno(), None) is None:
+            return
+        self._forget_descriptor(client.connection.fileno())
+        client.connection.close()
+        if memory := client.memory:
+            memory.pid = None
+            self.store.forget_connection(memory)
+            if memory.name is None or not memory.ready:
+                self._free_memory(memory)
+
+    # Requests
+
+    def _take_memory(self, client: Client, request: Mapping[str, Any]) -> None:
+        kind = Kind(request["bytes"], request["page"], request["node"])
+        memory = self._find_kept(client, kind, request["name"])
+        self.counts["kept" if memory else "new"] += 1
+        if memory is None:
+            self._check_user(client.uid, kind.nbytes)
+            memory = self._choose_stock(kind)
+            if memory is None:
+                kind = kind.choose_node()
+                self._check_machine(kind)
+                memory = make_memory(kind)
+                self.memories.append(memory)
+            memory.uid, memory.name = client.uid, request["name"]
+        self.counts["at_once"] += memory.ready
+        self._assign_memory(client, memory)
+        if memory.ready:
+            self._hand_out(client, memory)
+
+    def _find_kept(self, client: Client, kind: Kind, name: str | None) -> Memory | None:
+        """Return what a user left under a name; nobody else has that name."""
+        memory = self._find_name(client.uid, name)
+        if memory is None:
+            return None
+        if not memory.kind.matches(kind):
+            raise BulkmmError(f"{name} is {memory.kind}: take that, or drop it")
+        if os.fstat(memory.fd).st_size != kind.nbytes:
+            raise BulkmmError(f"{name} was made smaller by its user: drop it")
+        memory.has_content = True
+        return memory
+
+    def _find_name(self, uid: int, name: str | None) -> Memory | None:
+        memory = next(
+            (m for m in self._list_memories(uid) if name and m.name == name), None
+        )
+        if memory and memory.pid is not None:
+            raise BulkmmError(f"{name} is in use by process {memory.pid}")
+        return memory
+
+    def _list_memories(self, uid: int | None) -> Iterator[Memory]:
+        return (m for m in self.memories if m.uid == uid and not m.freeing)
+
+    def _choose_stock(self, kind: Kind) -> Memory | None:
+        """Return memory that nobody has had; what is ready first."""
+        fit = [m for m in self._list_memories(None) if m.kind.matches(kind)]
+        return max(fit, key=lambda memory: memory.ready, default=None)
+
+    def _assign_memory(self, client: Client, memory: Memory) -> None:
+        """Make memory a client's; from now on only its end is to be heard."""
+        memory.pid, client.memory, client.deadline = client.pid, memory, inf
+        with suppress(OSError):  # it has gone
+            client.connection.shutdown(socket.SHUT_RD)
+        self.epoll.modify(client.connection.fileno(), 0)
+
+    def _hand_out(self, client: Client, memory: Memory) -> None:
+        self.store.add_lease(memory, client.connection)  # first: it may be killed
+        reply = {
+            "version": VERSION,
+            "bytes": memory.kind.nbytes,
+            "page": memory.kind.page,
+            "node": memory.kind.node,
+            "name": memory.name,
+            "content": memory.has_content,
+            "resident": memory.count_resident(),
+        }
+        data = [json.dumps(reply).encode()]
+        try:
+            socket.send_fds(client.connection, data, [memory.fd], socket.MSG_NOSIGNAL)
+        except OSError:  # it has gone
+            self._end_client(client)
+
+    def _drop_memory(self, client: Client, name: str) -> None:
+        if not (memory := self._find_name(client.uid, name)):
+            raise BulkmmError(f"user {client.uid} has nothing under the name {name}")
+        self._free_memory(memory)
+
+    def _check_user(self, uid: int, nbytes: int) -> None:
+        memories = [*self._list_memories(uid)]
+        _check_limit(f"user {uid}", memories, nbytes, self.limits.user)
+        if len(memories) >= MOST:
+            raise BulkmmError(f"user {uid} has {MOST} memories, the most")
+
+    def _check_machine(self, kind: Kind) -> None:
+        on_node = [m for m in self.memories if m.kind.node == kind.node]
+        _check_limit("the server", self.memories, kind.nbytes, self.limits.whole)
+        _check_limit(f"node {kind.node}", on_node, kind.nbytes, self.limits.node)
+
+    def _make_status(self, client: Client) -> dict[str, Any]:
+        """Return what there is; of memories, those of the client's user, or all."""
+        sees_all = client.uid in (0, os.geteuid())
+        return {
+            "stock": [
+                {
+                    "bytes": kind.nbytes,
+                    "page": kind.page,
+                    "node": kind.node,
+                    "count": count,
+                    "ready": sum(
+                        m.kind == kind and m.ready for m in self._list_memories(None)
+                    ),
+                    "problem": self.problems.get(kind, ("",))[0],
+                }
+                for kind, count in self.stock.items()
+            ],
+            "memories": [
+                {
+                    "user": memory.uid,
+                    "name": memory.name,
+                    "pid": memory.pid,
+                    "state": memory.state,
+                    "bytes": memory.kind.nbytes,
+                    "page": memory.kind.page,
+                    "node": memory.kind.node,
+                    "resident": memory.count_resident(),
+                }
+                for memory in self.memories
+                if sees_all or memory.uid == client.uid
+            ],
+            "limits": {
+                name: None if limit == inf else limit
+                for name, limit in vars(self.limits).items()
+            },
+            "counts": {
+                k: self.counts[k] for k in ("new", "kept", "at_once", "refused")
+            },
+        }
+
+    # Work
+
+    def _free_memory(self, memory: Memory) -> None:
+        memory.freeing = True
+        if self.filler and self.filler.memory is memory:
+            self.filler.stop()
+
+    def _schedule_work(self) -> None:
+        """Free first, then fill what a client waits for, then stock."""
+        filled = self.filler.memory if self.filler else None
+        freeing = [m for m in self.memories if m.freeing and m is not filled]
+        if freeing and not self.freer:
+            self.freer = self._start_worker(freeing[0], idle=False)
+        if not any(m.freeing for m in self.memories):
+            self._make_stock()
+        empty = [m for m in self.memories if not m.ready and not m.freeing]
+        urgent = [m for m in empty if m.uid is not None]
+        wanted = (urgent or ([] if freeing else empty))[:1]
+        if wanted and self.filler:
+            if self.filler.idle and urgent:
+                self.filler.stop()
+        elif wanted:
+            self.filler = self._start_worker(wanted[0], idle=not urgent)
+
+    def _start_worker(self, memory: Memory, *, idle: bool) -> Worker | None:
+        try:
+            if memory.freeing:
+                worker = Worker(memory, memory.free_pages, idle=idle)
+                self._watch(worker.report_fd, self._finish_freeing)
+            else:
+                work = lambda: memory.fill_pages(idle=idle)  # noqa: E731
+                worker = Worker(memory, work, idle=idle)
+                self._watch(worker.report_fd, self._finish_filling)
+        except OSError as error:  # no process more
+            if memory.freeing:
+                memory.free_pages()
+                self._remove_memory(memory)
+            else:
+                self._fail_memory(
+                    memory, f"no process can be started: {error.strerror}"
+                )
+            return None
+        return worker
+
+    def _make_stock(self) -> None:
+        now = time.monotonic()
+        for kind, count in self.stock.items():
+            if self.problems.get(kind, ("", 0))[1] > now:
+                continue
+            missing = count - sum(m.kind == kind for m in self._list_memories(None))
+            try:
+                for _ in range(missing):
+                    self._check_machine(kind)
+                    self.memories.append(make_memory(kind))
+            except (BulkmmError, OSError) as error:
+                self._report_problem(kind, str(error))
+
+    def _report_problem(self, kind: Kind, why: str) -> None:
+        if self.problems.get(kind, ("",))[0] != why:
+            sys.stderr.write(f"bulkmm: stock {kind}: {why}\n")
+        self.problems[kind] = why, time.monotonic() + RETRY
+
+    def _finish_filling(self) -> None:
+        worker, self.filler = self._collect_worker(self.filler), None
+        memory, error = worker.memory, worker.collect_error()
+        if worker.stopped:
+            return
+        if error:
+            self._fail_memory(memory, error)
+            return
+        memory.ready = True
+        self.problems.pop(memory.kind, None)
+        if client := self._find_client(memory):
+            self._hand_out(client, memory)
+
+    def _finish_freeing(self) -> None:
+        worker, self.freer = self._collect_worker(self.freer), None
+        if not worker.collect_error():  # else it is tried again
+            self._remove_memory(worker.memory)
+
+    def _collect_worker(self, worker: Worker | None) -> Worker:
+        if worker is None:
+            raise AssertionError("no process")
+        self._forget_descriptor(worker.report_fd)
+        return worker
+
+    def _fail_memory(self, memory: Memory, why: str) -> None:
+        """Refuse the client that waits for memory, or note why there is no stock."""
+        if client := self._find_client(memory):
+            self._refuse_client(client, why)
+            return
+        memory.freeing = True
+        self._report_problem(memory.kind, why)
+
+    def _find_client(self, memory: Memory) -> Client | None:
+        return next((c for c in self.clients.values() if c.memory is memory), None)
+
+    def _remove_memory(self, memory: Memory) -> None:
+        self.memories.remove(memory)
+        self.store.forget_memory(memory)
+        os.close(memory.fd)
+
+
+def _check_limit(
+    owner: str, memories: Iterable[Memory], nbytes: int, limit: float
+) -> None:
+    size = sum(memory.kind.nbytes for memory in memories)
+    if size + nbytes > limit:
+        raise BulkmmError(
+            f"{owner} has {format_size(size)} of {format_size(limit)}: "
+            f"{format_size(nbytes)} more are refused"
+        )
