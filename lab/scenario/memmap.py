@@ -15,7 +15,7 @@ from typing import Any
 from bulkmm.results import published_figures
 from bulkmm.results.model import Check
 from bulkmm.shell.errors import GuestError, UsageError
-from bulkmm.shell.size import GIB, PAGE
+from bulkmm.shell.size import GIB, PAGE, name_size
 from lab import state
 from lab.choices import ALIGNS
 from lab.machine.arch import X86_64, Arch
@@ -127,7 +127,11 @@ class Device(Scenario):
         return unit, min(real, unit * STRUCT_PAGE)
 
     def measurements(self, outcome: Outcome) -> Iterable[Measure]:
-        """Return the function, bind and unbind, the first bring-up."""
+        """Return the function, bind and unbind, the first bring-up.
+
+        Named by the device's real size, of which the scenario's is only the default.
+        """
+        name = self.name.replace("100g", name_size(self.options.size).lower())
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         # only the function has a limit
@@ -138,9 +142,9 @@ class Device(Scenario):
             times = base.collect_samples(outcome, event, key, self.arms, label="round")
             if not suffix and self._serves:
                 times[LIMIT] = base.collect_values(outcome.of(LIMIT), "ns")
-            yield Measure(self.name + suffix, nbytes, pairs, times)
+            yield Measure(name + suffix, nbytes, pairs, times)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
-        yield Measure(f"{self.name}-first", nbytes, (), first)
+        yield Measure(f"{name}-first", nbytes, (), first)
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         comparisons = outcome.of("compare")
