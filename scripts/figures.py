@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from bench import goals
 from bench.kernel import history, patched
 from bulkmm.control import requirements
-from bulkmm.report import headlines
+from bulkmm.report import headlines, page
 from bulkmm.results import conditions, result_tables, size_grid, submit
 from bulkmm.results import host as machine
 from bulkmm.results.model import BULKMM, Document
@@ -35,6 +36,7 @@ FIGURES = re.compile(
 BACKEND = re.compile(r'\.name = "([\w-]+)"')
 VECTOR = re.compile(r'VECTOR_BACKENDS\("(\w+)"\)')
 SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
+PICTURE = RESULTS / "headlines.svg"
 WIDTH = 100
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
@@ -193,6 +195,41 @@ def format_ratios(cpus: dict[str, CpuResults]) -> str:
     return re.sub(r"\{[^{}]+\}", lambda match: " ".join(match[0].split()), text) + "\n"
 
 
+def format_whole(cpus: dict[str, CpuResults]) -> str:
+    """Return what the first headline takes as a whole on each CPU, and its function.
+
+    The whole is populating hugetlb pages as QEMU does; the function is that of the
+    newest series measured that is not newer than the kernel which did so.
+    """
+    whole = {}
+    for name, results in cpus.items():
+        if populate := results.get("populate"):
+            series = requirements.series_of(populate.machine["kernel"])
+            kernels = {
+                requirements.series_of(one.machine["kernel"]): one
+                for one in select_results(results, KERNELS)
+            }
+            nearest = gain.find_nearest(series, kernels)
+            whole[name] = {
+                "whole": {
+                    "series": series,
+                    **format_rates(populate, "populate-1g-hugetlb", "qemu-1"),
+                },
+                "function": {
+                    "series": nearest,
+                    **format_rates(kernels[nearest], "thp-2m-populate", "stock"),
+                },
+            }
+    return json.dumps(whole, indent=1, sort_keys=True) + "\n"
+
+
+def format_rates(document: Document, scenario: str, variant: str) -> dict[str, Any]:
+    """Return GB/s of an arm: of the median, and of both ends of its interval."""
+    result = document.arms[scenario, variant]
+    times = (result.median, *result.ci95)
+    return {"gb_per_s": [round(result.bytes / ns, 3) for ns in times]}
+
+
 def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return README.md with the figures of the CPU that it names."""
 
@@ -203,6 +240,13 @@ def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
         raise BulkmmError(f"README.md names {cpu}, which is not in results")
 
     return FIGURES.sub(render, text)
+
+
+def draw_picture(cpus: dict[str, CpuResults]) -> str:
+    """Return the report's chart of the headlines, of the CPU that the README names."""
+    (cpu,) = (cpu for _, cpu in FIGURES.findall(README.read_text(encoding="utf-8")))
+    newest = select_results(cpus[cpu], KERNELS)[-1]
+    return page.draw_headlines(newest)
 
 
 def make_headlines(kernels: list[Document]) -> Iterator[str]:
@@ -238,6 +282,12 @@ def make_gains(documents: list[Document]) -> Iterator[str]:
 
 
 PAGES = {PAGE: make_page, README: update_readme, UPSTREAM: update_upstream}
+# whole.json first: the notes of the pages and the picture read it
+DATA = {
+    gain.RATIOS_FILE: format_ratios,
+    headlines.WHOLE_FILE: format_whole,
+    PICTURE: draw_picture,
+}
 
 
 def main() -> None:
@@ -261,9 +311,10 @@ def main() -> None:
             print(RESULTS.relative_to(ROOT) / machine.cpu_name())
             return
         cpus = read_results()
+        for file, format_data in DATA.items():
+            file.write_text(format_data(cpus), "utf-8")
         for file, make in PAGES.items():
             file.write_text(make(file.read_text(encoding="utf-8"), cpus), "utf-8")
-        gain.RATIOS_FILE.write_text(format_ratios(cpus), "utf-8")
     except (OSError, BulkmmError) as error:
         sys.exit(f"figures: {error}")
 

@@ -5,21 +5,25 @@ A line is a sentence, and what the kernel's function takes for it: the kernel's 
 and the module's, on the CPU at hand; and the least and the most on all CPUs measured.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bulkmm.control import requirements
-from bulkmm.control.format import format_size
-from bulkmm.results import conditions, result_tables, size_grid
+from bulkmm.control.format import format_duration, format_size
+from bulkmm.results import conditions, host, result_tables, size_grid
 from bulkmm.results.conditions import DASH
-from bulkmm.results.model import Document, Result
+from bulkmm.results.model import Document, Ratio, Result
 from bulkmm.results.result_tables import MODULE_ARMS, TIMES
 from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.size import GIB, MIB
 from bulkmm.worth import gain
 from bulkmm.worth.gain import GainsJson
 
+# made from results/ by scripts/figures.py
+WHOLE_FILE = Path(__file__).with_name("whole.json")
 ARMS = MODULE_ARMS[:2]
 LOSS = 0.98  # of the kernel's own speed: below, a scenario is named as slower
 
@@ -163,9 +167,43 @@ def _format_span(line: Headline, cpus: Sequence[Sequence[GainsJson]]) -> str:
     return f"{_format_range(ratios)} ({sum(map(bool, spans))})" if ratios else ""
 
 
+def list_ratios(document: Document) -> Iterator[tuple[str, Ratio]]:
+    """Yield the sentences of a kernel's own code beside the module's, with ratios."""
+    for line, result in _lead([document]) if _is_of_module(document) else ():
+        for ratio in document.ratios:
+            names = (ratio.scenario, ratio.base)
+            if names == (result.scenario, size_grid.STOCK) and ratio.variant in ARMS:
+                yield line.title.format(format_size(result.size)), ratio
+
+
+def describe_whole(documents: Sequence[Document]) -> str:
+    """Return what the first line takes as a whole on this CPU, where it was measured.
+
+    Without the module, by the kernel that ran; the native bench has no image of that
+    one, so beside it is the function of the nearest that it has.
+    """
+    by_cpu = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
+    cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
+    if len(cpus) != 1 or not (whole := by_cpu.get(cpus.pop())):
+        return "Of all lines only the function was measured on this CPU."
+    texts = []
+    for of in ("whole", "function"):
+        median, low, high = (
+            format_duration(HEADLINES[0].calculated / rate)
+            for rate in whole[of]["gb_per_s"]
+        )
+        texts.append(f"{median} ({low}{DASH}{high}) on {whole[of]['series']}")
+    return (
+        "The first as a whole, without the module, by QEMU's prealloc, one thread: "
+        f"{texts[0]}; its function alone: {texts[1]}. Of the others only the function "
+        "was measured."
+    )
+
+
 def list_notes(documents: Sequence[Document]) -> Iterator[str]:
     """Yield what the rows mean, and what is slower with the module."""
     yield SCOPE
+    yield describe_whole(documents)
     losses: dict[str, dict[str, float]] = {}
     for document in documents:
         for ratio in document.ratios:

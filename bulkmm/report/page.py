@@ -13,14 +13,24 @@ from bulkmm.worth import report as worth
 from bulkmm.worth.report import Worth
 
 FOLDER = Path(__file__).parent
-# The weight of each kind of figure, shown beside it.
+# The weight of each kind of figure, columns beside it.
 BADGES = {
     "native": "measured natively on this hardware",
     "KVM": "measured in a virtual machine (KVM)",
     "TCG": "emulated (TCG): counts of work; times do not reflect hardware",
 }
 GAIN = "faster, or fewer instructions"
-HEADINGS = ("scenario", "result", "where", "before", "after", GAIN, "published")
+HEADINGS = ("what is done", "before", "after", GAIN, "where", "result", "published")
+TASKS = {  # by the operation of a result
+    "memmap": "struct pages are initialised",
+    "clear": "memory is cleared",
+    "copy": "memory is copied",
+    "vmap": "page arrays are mapped",
+    "vmalloc": "kernel memory is allocated",
+    "ioremap": "a device's memory is mapped",
+    "hotplug": "memory becomes RAM",
+    "populate": "memory is made resident",
+}
 VERSIONS = ("revision", "bulkmm", "python", "numpy", "qemu")
 
 
@@ -31,15 +41,6 @@ def render_html(
     worth_results: Iterable[tuple[str, Worth]] = (),
 ) -> str:
     """Return the page, native results first: the same bytes for the same results."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     named_documents = list(zip(names, documents, strict=True))
     named_documents.sort(
         key=lambda pair: ACCELERATORS.index(conditions.get_accelerator(pair[1]))
@@ -50,13 +51,17 @@ def render_html(
         for row in list_headlines(document, name)
     ]
     # Native first, then those with published figures.
-    heads.sort(key=lambda row: (ACCELERATORS.index(row[2]), not row[-1]))
-    wide = len(HEADINGS) - (not any(row[-1] for row in heads))  # nothing published
-    return environment.get_template("page.html").render(
+    heads.sort(key=lambda row: (ACCELERATORS.index(row[4]), not row[-1]))
+    # nothing published; a single result, which the page names
+    hidden = {"published": not any(row[-1] for row in heads), "result": not names[1:]}
+    columns = [i for i, name in enumerate(HEADINGS) if not hidden.get(name)]
+    html: str = _read_template("page.html").render(
         title=title,
         sources=[_source(document, name) for name, document in named_documents],
         leading=[*_lead(named_documents)],
-        headlines=Table(HEADINGS[:wide], [row[:wide] for row in heads]),
+        headlines=Table(
+            [HEADINGS[i] for i in columns], [[row[i] for i in columns] for row in heads]
+        ),
         counted=[*worth_results],
         worth=worth,
         gain=GAIN,
@@ -69,6 +74,28 @@ def render_html(
         least=INTERVAL_LEAST,
         published_machine=published_figures.MACHINE,
     )
+    return html
+
+
+def _read_template(name: str) -> Any:  # noqa: ANN401 - the library's
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def draw_headlines(document: Document) -> str:
+    """Return the chart of what people wait for as a picture (SVG)."""
+    figure_data = figure.draw_titled(document, [*headlines.list_ratios(document)])
+    (panel,) = figure_data["panels"]
+    template = _read_template("figure.svg")
+    return f"{template.module.picture(panel, figure.WIDTH, alone=True)}\n"
 
 
 def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str, Any]]:
@@ -76,7 +103,8 @@ def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str,
     for name, document in named_documents:
         for table in headlines.make_tables([document]):
             notes = [*headlines.list_notes([document])]
-            yield {"name": name, "table": table, "notes": notes}
+            chart = figure.draw_titled(document, [*headlines.list_ratios(document)])
+            yield {"name": name, "table": table, "notes": notes, "chart": chart}
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:
@@ -94,7 +122,7 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "commands": conclusion.list_commands(document),
         "failed": document.failed,
         "checks": len(document.checks),
-        "figure": figure.draw_figure(document, name),
+        "figure": figure.draw_figure(document),
         "tables": result_tables.make_tables([document]),
         "samples": _samples(document),
     }
@@ -125,12 +153,12 @@ def list_headlines(whole: Document, name: str) -> Iterator[list[str]]:
             f"{r.variant}: {result_tables.format_value(r.median, r.unit)}" for r in two
         )
         yield [
-            ratio.scenario,
-            name,
-            conditions.get_accelerator(document),
+            ": ".join(filter(None, (TASKS.get(two[0].operation), ratio.scenario))),
             before,
             after,
             result_tables.format_ratio(ratio),
+            conditions.get_accelerator(document),
+            name,
             "; ".join(_published(document, ratio.scenario)),
         ]
 

@@ -103,16 +103,16 @@ def read_gains(cpu: str, release: str, file: Path = RATIOS_FILE) -> Figures:
     """Return the figures kept for a CPU, or the least gains of all others."""
     cpus = read_cpus(file)
     if cpu in cpus:
-        series = _nearest(release, cpus[cpu])
+        series = find_nearest(release, cpus[cpu])
         return Figures(f"this CPU's results on {series}", _least([cpus[cpu][series]]))
     other_gains = [
-        by_series[_nearest(release, by_series)] for by_series in cpus.values()
+        by_series[find_nearest(release, by_series)] for by_series in cpus.values()
     ]
     source = f"the least of {len(other_gains)} other CPUs: this one has no results yet"
     return Figures(source, _least(other_gains))
 
 
-def _nearest(release: str, series: Iterable[str]) -> str:
+def find_nearest(release: str, series: Iterable[str]) -> str:
     """Return the newest series that is not newer than a kernel, or the oldest."""
     ordered = sorted(series, key=requirements.parse_version)
     older = [one for one in ordered if requirements.is_at_least(release, one)]

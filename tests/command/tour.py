@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The blocks of docs/tour.md: what commands print in a guest, in this order."""
 
+import os
 import re
 import subprocess
 import sys
@@ -36,7 +37,7 @@ HIDDEN: dict[str, Step] = {
 PAGE = ROOT / "docs" / "tour.md"
 BLOCK = re.compile(r"^```console\n([#$] .*\n)((?:.*\n)*?)```$", re.MULTILINE)
 RESULT = "results/AuthenticAMD-25-17-1/kernel-7.3.json"
-TAIL = 13  # lines of the result that the page shows
+TAIL = 16  # lines of the result that the page shows
 
 
 def list_steps() -> list[tuple[str, Step]]:
@@ -61,7 +62,10 @@ def run_tour() -> dict[str, Result]:
 def show_result() -> str:
     """Return the end of what is printed of a kept result."""
     command = [sys.executable, "-m", "bulkmm.cli", "show", RESULT]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    width = {**os.environ, "COLUMNS": "100"}
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT, env=width
+    )
     return "".join(run.stdout.splitlines(keepends=True)[-TAIL:])
 
 

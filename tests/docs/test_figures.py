@@ -10,7 +10,6 @@ from docpages import name_page
 from msgspec.structs import replace
 
 from bulkmm.shell.errors import BulkmmError
-from bulkmm.worth import gain
 
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 STALE = "is not what results/ says now: run scripts/figures.py"
@@ -21,9 +20,8 @@ def test_the_pages_are_in_step_with_the_results() -> None:
     for file, make in figures.PAGES.items():
         text = file.read_text()
         assert text == make(text, cpus), f"{name_page(file)} {STALE}"
-    assert gain.RATIOS_FILE.read_text() == figures.format_ratios(cpus), (
-        f"ratios.json {STALE}"
-    )
+    for file, format_data in figures.DATA.items():
+        assert file.read_text() == format_data(cpus), f"{file.name} {STALE}"
 
 
 def test_without_results_the_page_says_so() -> None:

@@ -74,17 +74,17 @@ def test_each_cpu_has_a_table_of_its_own() -> None:
 
 def test_what_is_slower_is_named() -> None:
     slow = made.kernel(bulkmm_ms=125)
-    _, losses = headlines.list_notes([slow, made.kernel("6.12.1", bulkmm_ms=140)])
+    *_, losses = headlines.list_notes([slow, made.kernel("6.12.1", bulkmm_ms=140)])
     name, least, most = re.findall(
         rf"(thp-2m-populate) (0\.\d\d){DASH}(0\.\d\d){TIMES}", losses
     )[0]
     assert name == "thp-2m-populate"
     assert 0.65 < float(least) < float(most) < 0.85
     assert "(6.12)" not in losses
-    _, losses = headlines.list_notes([slow, made.kernel("6.12.1")])
+    *_, losses = headlines.list_notes([slow, made.kernel("6.12.1")])
     assert "thp-2m-populate 0." in losses
     assert losses.count("(7.3)") == len(slow.scenarios)
-    _, losses = headlines.list_notes([made.kernel()])
+    *_, losses = headlines.list_notes([made.kernel()])
     assert losses == "Proven to be slower with bulkmm, of what ran: none."
 
 
@@ -138,3 +138,20 @@ def test_what_a_terminal_shows_of_the_native_bench(
         "bench kernel: process 3 of 3, about 15 s left",
         "bench kernel: process 3 of 3, about 15 s left: thp-2m stock",
     ]
+
+
+def test_what_the_first_line_takes_as_a_whole() -> None:
+    assert (
+        "only the function was measured on this CPU"
+        in [*headlines.list_notes([made.kernel()])][1]
+    )
+    document = made.kernel()
+    cpu = {"vendor": "AuthenticAMD", "family": 25, "model_number": 17, "stepping": 1}
+    document.machine["cpu"] |= cpu
+    whole = [*headlines.list_notes([document])][1]
+    times = [float(text) for text in re.findall(r"([\d.]+) s", whole)]
+    rates = json.loads(headlines.WHOLE_FILE.read_text())["AuthenticAMD-25-17-1"]
+    for of, ends in (("whole", times[:3]), ("function", times[3:])):
+        expected = [64 * made.GIB / rate / 1e9 for rate in rates[of]["gb_per_s"]]
+        assert ends == pytest.approx(expected, rel=2e-3)
+        assert ends[1] < ends[0] < ends[2]
