@@ -81,6 +81,14 @@ lab kernels: bench.kernel.every:check_archive
 --count N  take only the first N
 --list  only list the kernels
 {PAGE}
+lab callers: bench.kernel.callers:update_table
+    record which functions call those that the module hooks
+    example: 7.3 ./linux-image-7.3.4+deb13-arm64.deb
+    Read kernel images, and add the callers of each hooked function to
+    module/callers.def: with what it has there, the module compares the running kernel.
+kernels:KERNEL...  read these, named as for "bench kernel"; an image for arm64, too
+--only REGEX  read those of Debian's archive in whose release this is found
+
 lab prepare: lab.commands.prepare:prepare_runs
     fetch and build everything that runs need
     example: --kernel 7.3 --arch x86_64

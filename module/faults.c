@@ -10,7 +10,7 @@ static char fault[32];
 module_param_string(fault, fault, sizeof(fault), 0644);
 MODULE_PARM_DESC(
 	fault,
-	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, wrong, ask, stale, inlined, cloned, called, held (default: none)");
+	"test build: the fault to provoke, one of unverified, nomem, nomem-verify, tracepoint, slow, stuck, wrong, ask, stale, inlined, held (default: none)");
 
 static char fault_symbol[64];
 module_param_string(fault_symbol, fault_symbol, sizeof(fault_symbol), 0444);

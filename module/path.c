@@ -16,6 +16,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 
+#include "callers.h"
 #include "compat/compat.h"
 #include "faults.h"
 #include "path_internal.h"
@@ -65,6 +66,33 @@ static void path_set_thresholds(struct bmm_path *path)
 		path_set_thresholds(path->needs_hooks_of);
 }
 
+#ifdef BMM_ANY_KERNEL
+#define ANY_CALLERS true
+#else
+#define ANY_CALLERS false
+#endif
+
+/*
+ * Whether a function is called as on a kernel that was tried. BMM_ANY_KERNEL=1
+ * takes others, but not for a path that would lose data by a call it misses.
+ */
+static int path_check_callers(const struct bmm_path *path,
+			      const struct bmm_hook *hook,
+			      const char **err_subject)
+{
+	const char *subject = hook->symbol;
+	int err = bmm_callers_check(hook->symbol, &subject);
+
+	if (err && ANY_CALLERS && !path->needs_all_hooks) {
+		pr_notice("%s: hooked all the same: %s: %s (%d)\n", path->name,
+			  subject, bmm_hook_strerror(err), err);
+		err = 0;
+	}
+	if (err)
+		*err_subject = subject;
+	return err;
+}
+
 /*
  * Attaches one hook, unless there is an error already, and logs in one line why
  * not: once, not at each attempt that ends in the same way. @err_subject: what
@@ -77,6 +105,7 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 
 	if (bmm_hook_attached(hook))
 		return 0;
+	err = err ?: path_check_callers(path, hook, &err_subject);
 	WRITE_ONCE(hook->err_subject, err_subject ?: hook->symbol);
 	if (err)
 		WRITE_ONCE(hook->err, err);
@@ -91,19 +120,21 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 }
 
 /* Prepares and attaches what the path needs of another. */
-static int path_attach_needed(struct bmm_path *lender, const char **err_subject)
+static int path_attach_needed(const struct bmm_path *path,
+			      const char **err_subject)
 {
+	struct bmm_path *lender = path->needs_hooks_of;
 	struct bmm_hook *hook;
 	int err = lender ? bmm_path_prepare(lender, err_subject) : 0;
 
 	if (err || !lender)
 		return err;
 	bmm_for_each_hook(hook, lender) {
-		err = bmm_hook_attach(hook);
-		if (!err)
-			continue;
 		*err_subject = hook->symbol;
-		return err;
+		err = path_check_callers(path, hook, err_subject) ?:
+			      bmm_hook_attach(hook);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -141,7 +172,7 @@ static int path_attach(struct bmm_path *path)
 	struct bmm_hook *hook;
 	int err = inert ? -ECANCELED : bmm_path_prepare(path, &err_subject);
 
-	err = err ?: path_attach_needed(path->needs_hooks_of, &err_subject);
+	err = err ?: path_attach_needed(path, &err_subject);
 	bmm_for_each_hook(hook, path) {
 		path_attach_hook(path, hook, err, err ? err_subject : NULL);
 		if (!bmm_hook_attached(path->hooks))
@@ -212,6 +243,7 @@ static int path_switch_on(struct bmm_path *path, int mode)
 	if (err)
 		return err;
 	err = path_enable(path, mode);
+	bmm_callers_done();
 	bmm_prototype_done();
 	bmm_fault_hold();
 	mutex_unlock(&bmm_path_mutex);
@@ -314,6 +346,7 @@ void bmm_path_start(const int modes[])
 	for (i = 0; !inert && i < BMM_PATHS; i++)
 		if (modes[i])
 			path_enable(bmm_paths[i], modes[i]);
+	bmm_callers_done();
 	bmm_prototype_done();
 	WRITE_ONCE(started, true);
 }

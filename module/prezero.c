@@ -11,14 +11,14 @@
  *
  * enqueue_hugetlb_folio() and remove_hugetlb_folio() are the only ways back to
  * the free list and out of the pool. The latter matters, as a surplus page
- * comes from the page allocator without passing the former.
+ * comes from the page allocator without passing the former. So all their calls
+ * must be calls: callers.c sees to it.
  *
  * prezero_fill.c has the filler, prezero_bitmap.c the bits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/hugetlb.h>
-#include <linux/kallsyms.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/static_call.h>
@@ -29,14 +29,8 @@
 #include "prezero.h"
 #include "prezero_bitmap.h"
 #include "prototype.h"
-#include "symbols.h"
 #include "trace.h"
 #include "clear_common.h"
-#ifdef CONFIG_ARM64
-#include "arm64/site.h"
-#else
-#include "x86/site.h"
-#endif
 
 static void prezero_forget(struct folio *folio, unsigned int order)
 {
@@ -125,70 +119,6 @@ void bmm_prezero_remove_handler(struct hstate *h, struct folio *folio,
 	static_call(bmm_prezero_remove_original)(h, folio, adjust_surplus);
 }
 
-/* The beginning of the function at @at; 0: none, or the cold part of one. */
-static unsigned long prezero_function_at(unsigned long at)
-{
-	char name[KSYM_SYMBOL_LEN];
-	unsigned long offset;
-	const char *plus;
-
-	sprint_symbol(name, at); /* "name+0x10/0x80" */
-	plus = strrchr(name, '+');
-	if (!plus || sscanf(plus, "+%lx/", &offset) != 1 ||
-	    strstr(name, ".cold"))
-		return 0;
-	return at - offset;
-}
-
-/*
- * How many functions call this one, or a negative errno of finding the symbol.
- * A compiler may inline a function into some of its callers, or have them call
- * a clone: a hook on it then misses them, and its symbol does not tell. The
- * kernel's text does, as a direct call or jump names its target.
- *
- * Calls that are patched in at run time are not seen, and a part that the
- * compiler split off a caller counts as one of its own, unless it is cold.
- * Takes some 10 ms. May sleep; callers serialise.
- */
-static long prezero_callers(const char *symbol)
-{
-	unsigned long last = 0, callers = 0, caller;
-	long at = bmm_symbol_data("_stext"), end = bmm_symbol_data("_etext");
-	long entry = bmm_symbol_entry(symbol);
-
-	if (IS_ERR_VALUE(at) || IS_ERR_VALUE(end) || IS_ERR_VALUE(entry))
-		return -ENOENT;
-	for (; at + MCOUNT_INSN_SIZE <= end; at += BMM_CALL_STEP) {
-		if (!(at % PAGE_SIZE))
-			cond_resched();
-		if (bmm_call_target(at) != entry)
-			continue;
-		caller = prezero_function_at(at);
-		callers += caller && caller != last;
-		last = caller;
-	}
-	return callers;
-}
-
-/*
- * A page that left the pool unseen would still be known when it comes back. So
- * all calls of this function must be calls of it, and no other number will do,
- * as a call that is inlined could hide behind a new caller: in
- * free_huge_folio(), and where a pool shrinks, where a free page is dissolved,
- * where one is replaced, and where one is demoted (mm/hugetlb.c, 6.12 and 7.3).
- */
-#define REMOVE	"remove_hugetlb_folio"
-#define CALLERS 5
-
-static int prezero_prepare(void)
-{
-	long callers = prezero_callers(REMOVE) - bmm_fault("cloned") +
-		       bmm_fault("called");
-
-	/* the hook says so if there is no such function */
-	return callers >= 0 && callers != CALLERS ? -ENODATA : 0;
-}
-
 /* Called by path.c. */
 static void prezero_on_switch(bool on)
 {
@@ -247,8 +177,6 @@ struct bmm_path bmm_prezero_path = {
 	BMM_PATH_NAMED(prezero),
 	.needs_hooks_of = &bmm_clear_path,
 	.needs_all_hooks = true,
-	.prepare = prezero_prepare,
-	.prepare_symbol = REMOVE,
 	.on_switch = prezero_on_switch,
 	.stop = bmm_known_stop,
 	.hooks = {

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bench.kernel import measure, process, vmlinux
 from bench.kernel.archive import Archive, Offer
-from bench.kernel.find import ANY_KERNEL
 from bulkmm.control import requirements
 from bulkmm.results import conditions, result_tables, stats
 from bulkmm.results.model import Document
@@ -187,7 +186,7 @@ def _module(
     try:
         with lock_cache(progress), archive.installed(offer):
             kernel = Kernel(archive.root, offer.release)
-            build.run_make(kernel, work / "built", [ANY_KERNEL])
+            build.run_make(kernel, work / "built", [build.ANY_KERNEL])
     except BulkmmError as error:
         row.ok = False
         row.module = f"FAILED: {_line(error)}"

@@ -10,14 +10,13 @@ from bulkmm.control import module as modules
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
+from lab.machine.build import ANY_KERNEL
 from lab.paths import PROJECT, make_scratch
 
 IMAGES = ("/boot/vmlinuz-{}", "/lib/modules/{}/vmlinuz")
 DKMS = Path("/usr/src")  # where the package of the sources installs them
 NO_MODULE = "none"  # instead of a module
 OWN_MODULE = "default"  # that of the kernel, as where none is named
-# for make: of any series, as what it leaves is compared, and nothing loads it
-ANY_KERNEL = "BMM_ANY_KERNEL=1"
 
 
 def find_image(name: str) -> Path | None:

@@ -31,13 +31,11 @@ SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: offset, count
 class Symbols:
     """The addresses of symbols in the process."""
 
-    def __init__(self, image: Image, lines: str) -> None:
+    def __init__(self, image: Image, lines: list[str]) -> None:
         """Map the symbols found into the process."""
         self.all: dict[str, int] = {}
-        for line in lines.splitlines():
-            words = line.split()
-            if len(words) == FIELDS:
-                self.all.setdefault(words[2], image.place(int(words[0], 16)))
+        for address, _, name in map(str.split, lines):
+            self.all.setdefault(name, image.place(int(address, 16)))
         self._sorted = sorted(set(self.all.values()))
 
     def __getitem__(self, name: str) -> int:
@@ -55,10 +53,10 @@ class Symbols:
 def find_symbols(image: Image, progress: Progress) -> Symbols:
     """Return the symbols of an image."""
     with progress.step(f"reading the symbols of {image.release}"):
-        return Symbols(image, _run_finder(image))
+        return Symbols(image, run_finder(cut_tables(image), image.release))
 
 
-def _tables(image: Image) -> bytes:
+def cut_tables(image: Image) -> bytes:
     """Return an ELF file of the header and the section of kallsyms."""
     header = bytearray(image.payload[:PAGE])
     struct.pack_into("<Q", header, SECTIONS_AT, 0)
@@ -67,16 +65,15 @@ def _tables(image: Image) -> bytes:
     return bytes(header) + (section.data() if section else b"")
 
 
-def _run_finder(image: Image) -> str:
-    """Run the finder on the tables as they are before relocation."""
+def run_finder(tables: bytes, release: str) -> list[str]:
+    """Run the finder on tables as they are before relocation; return its lines."""
     with os.fdopen(os.memfd_create("kernel"), "wb", 0) as raw:
-        raw.write(_tables(image))
+        raw.write(tables)
         name = f"/proc/{os.getpid()}/fd/{raw.fileno()}"
         command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
         late = f"the kernel's symbols were not found in {LIMIT} s"
         completed = program.run_program(command, LIMIT, sys.executable, late)
-    if completed.returncode or len(completed.stdout.splitlines()) < LEAST:
-        raise BulkmmError(
-            f"the kernel {image.release} has no kallsyms that can be read"
-        )
-    return completed.stdout
+    lines = [one for one in completed.stdout.splitlines() if len(one.split()) == FIELDS]
+    if completed.returncode or len(lines) < LEAST:
+        raise BulkmmError(f"the kernel {release} has no kallsyms that can be read")
+    return lines

@@ -107,6 +107,35 @@ case_layout() {
 	check "layout as built: clear is attached" says_of clear 0 "$HOOKED_CLEAR"
 }
 
+# a hooked function has lost a caller, or one has another name; a path can do without
+# the last of them: PATH ERRNO CALL and, of what is missing, CALL OTHER
+case_callers() {
+	new=memory_block_online
+	for row in \
+		"memmap -67 memremap_pages->memmap_init_zone_device" \
+		"memmap -78 $new->memmap_init_zone_device memremap_pages $new" \
+		"hotplug -78 $new->set_zone_contiguous move_pfn_range_to_zone $new" \
+		"hotplug -67 memunmap_pages->remove_pfn_range_from_zone"; do
+		# shellcheck disable=SC2086 # words
+		set -- $row
+		load memmap=off hotplug=off "$1=on" fault_other="${5-}" \
+			fault_symbol="${4-${3%->*}}->${3#*->}"
+		if dmesg | grep -q " bulkmm: $1: hooked all the same: $3: "; then
+			check "callers: built for any kernel: attached" hook_says 0
+			must remove
+			return
+		fi
+		check "callers: $3: one line" \
+			[ "$(dmesg | grep -c " bulkmm: $1: .*: $3: a call that ")" = 1 ]
+		check "callers: $3: hook says so" says_of "$1" "$2" "$3" "a call that"
+		case $3 in *remove_pfn*) continue ;; esac
+		check "callers: $3: on is refused" refused write "$BULKMM/$1/mode" on
+		check "callers: $3: mode is off" reads "$BULKMM/$1/mode" "[off] on"
+	done
+	check "callers: in part: on" reads "$BULKMM/hotplug/mode" "off [on]"
+	must remove
+}
+
 # a kernel with the function of upstream/7.3/memmap or a member of Linux 7.4, whichever
 # one plays it
 case_replaced() {
@@ -280,7 +309,7 @@ case_ftrace_dead() {
 hook_faults() {
 	[ -e "$DRIVER/$DEVICE" ] || up
 	snapshot
-	each_case namesake ambiguous layout replaced other_series off_detaches off_fails \
+	each_case namesake ambiguous layout callers replaced other_series off_detaches off_fails \
 		two_writers held stuck_call load_fails not_calibrated no_blocks files cached_max \
 		"interrupt zero_irq interrupt" "interrupt zero_nmi NMI"
 	case_ftrace_dead

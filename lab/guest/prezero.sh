@@ -331,11 +331,14 @@ case_symbols() {
 	check "inlined: on is refused" refused write "$PREZERO/mode" on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
-	echo cloned >"$PARAMETERS/fault"
-	check "cloned: on is refused" refused write "$PREZERO/mode" on
-	check "cloned: hook says so" says_of prezero -61 remove_hugetlb_folio
-	echo called >"$PARAMETERS/fault"
-	check "called once more: on is refused" refused write "$PREZERO/mode" on
+	# a call that neither hook, nor that of clear, would see
+	for call in "remove_hugetlb_folio remove_pool_hugetlb_folio" \
+		"folio_zero_user memfd_alloc_folio"; do
+		load clear=auto fault_symbol="${call#* }->${call% *}"
+		check "${call#* }: on is refused" refused write "$PREZERO/mode" on
+		check "${call#* }: hook says so" \
+			says_of prezero -67 "${call#* }->${call% *}"
+	done
 	# the hook that both need is being detached again when the second wants it
 	load clear=auto prezero=on fault=ask
 	check "no memory at load: off" reads "$PREZERO/mode" "[off] on"

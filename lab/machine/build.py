@@ -7,6 +7,7 @@ from pathlib import Path
 from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
+from lab.machine import debug_kernels
 from lab.machine.kernels import Kernel
 from lab.paths import PROJECT, content_key, copy_sources, ensure_directory
 
@@ -20,6 +21,8 @@ PRODUCTS = (
 GUEST_MODULE = "lab/guest/module"
 SOURCE = {".c", ".h", ".S", ".mk", ".def"}
 SOURCE_VERSION = re.compile(rb"\0srcversion=([0-9A-F]+)\0")  # in .modinfo
+# for make: of any series, and hooks functions whoever calls them
+ANY_KERNEL = "BMM_ANY_KERNEL=1"
 STRICT = ("W=1", "C=1")  # the compiler's further warnings, and sparse's
 DEFINE = re.compile(r"[A-Z][A-Z0-9_]*(=[A-Za-z0-9_]+)?")
 
@@ -71,7 +74,12 @@ def source_version(module: Path) -> str:
 
 
 def run_make(kernel: Kernel, to: Path, words: list[str]) -> str:
-    """Build in a new directory of the root; return what the build printed."""
+    """Build in a new directory of the root; return what the build printed.
+
+    Compilers inline other functions in a configuration of the lab's own.
+    """
+    if debug_kernels.of_release(kernel.release):
+        words = [*words, ANY_KERNEL]
     copy_sources(list_sources(), to)
     output = build_modules(kernel, to / "module", "the module", *words)
     output += build_modules(kernel, to / GUEST_MODULE, "the guest's module", *words)

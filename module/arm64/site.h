@@ -6,7 +6,6 @@
 #ifndef BMM_SITE_H
 #define BMM_SITE_H
 
-#include <linux/bitops.h>
 #include <linux/ftrace.h>
 #include <linux/uaccess.h>
 #include <asm/insn.h>
@@ -40,18 +39,6 @@ static inline unsigned long bmm_site_way_back(unsigned long site,
 
 	WRITE_ONCE(*body, site + AARCH64_INSN_SIZE);
 	return (unsigned long)words[-1];
-}
-
-#define BMM_CALL_STEP AARCH64_INSN_SIZE
-
-/* Where a call, or a branch in its place (a tail call), at @at leads, or 0. */
-static inline unsigned long bmm_call_target(unsigned long at)
-{
-	u32 insn = le32_to_cpup((const __le32 *)at);
-
-	if (!aarch64_insn_is_bl(insn) && !aarch64_insn_is_b(insn))
-		return 0;
-	return at + sign_extend64((u64)insn << 2 & GENMASK(27, 0), 27);
 }
 
 #endif

@@ -7,7 +7,6 @@
 #define BMM_SITE_H
 
 #include <linux/ftrace.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/ibt.h>
 #include <asm/text-patching.h>
@@ -32,20 +31,6 @@ static inline unsigned long bmm_site_way_back(unsigned long site,
 					      void (*trampoline)(void))
 {
 	return site + MCOUNT_INSN_SIZE;
-}
-
-#define BMM_CALL_STEP 1 /* also between instructions: no matter */
-
-/* Where a call, or a jump in its place (a tail call), at @at leads, or 0. */
-static inline unsigned long bmm_call_target(unsigned long at)
-{
-	const u8 *code = (const u8 *)at;
-	s32 offset;
-
-	if (*code != CALL_INSN_OPCODE && *code != JMP32_INSN_OPCODE)
-		return 0;
-	memcpy(&offset, code + 1, sizeof(offset));
-	return at + CALL_INSN_SIZE + offset;
 }
 
 #endif

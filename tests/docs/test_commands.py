@@ -16,6 +16,7 @@ import pytest
 from docpages import PAGES, ROOT, list_commands
 from programs import run_program
 
+from bench.kernel import callers
 from bulkmm import cli
 from lab import run
 from lab.commands import matrix, prepare
@@ -76,7 +77,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         module, _, name = args.run.partition(":")
         getattr(import_module(module), name)(args)
 
-    for part in (run, prepare, matrix):
+    for part in (run, prepare, matrix, callers):
         monkeypatch.setattr(part, "need_sources", stop)
     return give
 
