@@ -35,7 +35,8 @@ LIVE_PATCH = 1 << 15  # taint of a live patch
 LACKING = "the kernel {kernel} lacks what Debian's own has"
 # pages of this size are there if they are reserved at boot, where one is left whole
 GIB_PAGE = "hugepagesz=1G hugepages=1"
-NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax")
+# with the file system on it, which cloud kernels have built in
+NVDIMM = ("libnvdimm", "nfit", "nd_btt", "nd_pmem", "dax_pmem", "device_dax", "ext4")
 WHOLE = "every requested step was reported"
 
 
