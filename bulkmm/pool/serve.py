@@ -2,7 +2,6 @@
 """``bulkmm pool serve``: the socket, what the command line says, the end."""
 
 import argparse
-import errno
 import fcntl
 import os
 import pwd
@@ -12,6 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import FileIO
 from math import inf
 from pathlib import Path
 
@@ -113,36 +113,42 @@ def _open_listener(path: str | None) -> Iterator[tuple[socket.socket, Store]]:
 
 @contextmanager
 def _bind_socket(name: str | None) -> Iterator[socket.socket]:
-    """Yield a socket that only this user can reach; its file is removed at the end.
-
-    A lock, as the file of a server that was killed is to be replaced, that of one
-    that lives is not.
-    """
+    """Yield a socket that only this user can reach; its file is removed at the end."""
     if name is None:
         raise UsageError("--socket says where to serve, if systemd gives no socket")
     path = Path(name)
     try:
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if not stat.S_ISSOCK(path.lstat().st_mode):
-                    raise BulkmmError(f"{path} is there, and is no socket")
-                path.unlink()
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-                usual = os.umask(0o177)  # not after bind(): others could connect
-                listener.bind(str(path))
-                os.umask(usual)
-                listener.listen(WAITING)
-                try:
-                    yield listener
-                finally:
-                    path.unlink(missing_ok=True)
-        finally:
-            os.close(lock)
+        listener, lock = _claim_path(path)
     except BlockingIOError as error:
         raise BulkmmError(f"{path}: another server has it") from error
     except OSError as error:
-        if error.errno == errno.ENOENT or error.filename:
-            raise BulkmmError(f"{path}: {error.strerror}") from error
         raise BulkmmError(f"{path}: {error.strerror or error}") from error
+    with listener, lock:
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _claim_path(path: Path) -> tuple[socket.socket, FileIO]:
+    """Return a socket that listens, and the lock of its path.
+
+    A lock, as the file of a server that was killed is to be replaced, that of one that
+    lives is not.
+    """
+    path.parent.mkdir(mode=0o755, exist_ok=True)  # /run/bulkmm, after a boot
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    lock = FileIO(os.open(f"{path}.lock", flags, 0o600))
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise BulkmmError(f"{path} is there, and is no socket")
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    usual = os.umask(0o177)  # not after bind(): others could connect
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(usual)
+    listener.listen(WAITING)
+    return listener, lock

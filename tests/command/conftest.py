@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the command's tests share: a kernel of their own, and the command."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import fakekernel
 import pytest
 from commandlib import Command, Result
+from servelib import Running, run_server, wait_until
 
 from bulkmm import cli
 
@@ -41,3 +43,17 @@ def two(kernel: fakekernel.Fake) -> fakekernel.Fake:
     """Return a kernel of two nodes with memory."""
     fakekernel.make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 2)})
     return kernel
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[Running]:
+    """Have a server of memory, without stock, for all tests of a file."""
+    with run_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: Running) -> Iterator[Running]:
+    """Return a server of memory that has none, nor has it after the test."""
+    yield shared_server
+    wait_until(shared_server.is_clean)

@@ -60,6 +60,10 @@ class Running:
         """Return the states of all memories."""
         return sorted(memory["state"] for memory in self.status()["memories"])
 
+    def is_clean(self) -> bool:
+        """Tell whether there is no memory, and no process that works on it."""
+        return not self.states() and not self.list_workers()
+
     def run(self, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a client of the command."""
         at = words.index("--") if "--" in words else len(words)

@@ -13,7 +13,7 @@ import pytest
 from commandlib import ROOT
 from programs import run_program
 from rootlib import huge_pages
-from servelib import COMMAND, MIB, find_compiler, run_server, wait_until
+from servelib import COMMAND, MIB, Running, find_compiler, wait_until
 
 from bench import populate_peers, serve
 from bulkmm.shell.errors import Exit
@@ -30,9 +30,9 @@ def read_recipe(title: str, language: str = "") -> str:
     return block[1]
 
 
-def test_numpy_finds_its_weights_again() -> None:
+def test_numpy_finds_its_weights_again(server: Running) -> None:
     """The recipe, in two processes, with smaller pages and less of them."""
-    with huge_pages(4), run_server() as server:
+    with huge_pages(4):
         program = read_recipe("A model server in Python", "python")
         program = program.replace("2 << 30", "8 << 20")
         loading = "weights[:] = 1"
@@ -47,30 +47,31 @@ def test_numpy_finds_its_weights_again() -> None:
             )
             assert (result.returncode, result.stdout) == (0, "1.0\n"), result.stderr
             wait_until(lambda: server.states() == ["kept"])
+        server.run("drop", "weights")
+        wait_until(server.is_clean)
 
 
-def test_the_example_in_c(tmp_path: Path) -> None:
+def test_the_example_in_c(server: Running, tmp_path: Path) -> None:
     program = tmp_path / "take"
     source = ROOT / "lib" / "examples" / "take.c"
     run_program(
         [find_compiler(), "-Wall", "-Werror", "-o", program, source], check=True
     )
-    with run_server() as server:
-        for _ in range(2):
-            result = run_program([program, server.path, 4 * MIB, "4K"])
-            assert result.stdout == "4194304 bytes are there, not zero: 0\n"
-            wait_until(lambda: not server.states())
-        result = run_program([program, server.path, 5, "4K"])
-        assert result.returncode == 1
-        assert "give a multiple of the page" in result.stderr
+    for _ in range(2):
+        result = run_program([program, server.path, 4 * MIB, "4K"])
+        assert result.stdout == "4194304 bytes are there, not zero: 0\n"
+        wait_until(lambda: not server.states())
+    result = run_program([program, server.path, 5, "4K"])
+    assert result.returncode == 1
+    assert "give a multiple of the page" in result.stderr
 
 
 @pytest.mark.parametrize("page", ["4K", "2M"])
-def test_a_guest_of_qemu_has_the_memory(page: str) -> None:
+def test_a_guest_of_qemu_has_the_memory(server: Running, page: str) -> None:
     """What was stored is in the guest's memory, without a page of QEMU's own."""
     if not populate_peers.find_qemu():
         pytest.skip("QEMU is not installed (qemu-system-x86)")
-    with huge_pages(32), run_server() as server:
+    with huge_pages(32):
         with server.take(64 * MIB, page=page, name="guest") as lease:
             lease.map()[MIB : MIB + 4] = b"\x12\x34\x56\x78"
         wait_until(lambda: server.states() == ["kept"])
@@ -82,6 +83,8 @@ def test_a_guest_of_qemu_has_the_memory(page: str) -> None:
         output = ask_monitor(argv, b"xp /4xb 0x100000\n", rb"0x12 0x34 0x56 0x78")
         assert b"0x12 0x34 0x56 0x78" in output
         wait_until(lambda: server.states() == ["kept"])
+        server.run("drop", "guest")
+        wait_until(server.is_clean)
 
 
 def ask_monitor(argv: list[str], question: bytes, pattern: bytes) -> bytes:
@@ -107,27 +110,26 @@ def ask_monitor(argv: list[str], question: bytes, pattern: bytes) -> bytes:
     return output
 
 
-def test_take_becomes_the_command() -> None:
+def test_take_becomes_the_command(server: Running) -> None:
     """The lease ends with the last process that has its descriptors."""
-    with run_server() as server:
-        script = "stat -Lc %s {}; (sleep 1000 </dev/null >/dev/null 2>&1 & echo $!)"
-        size, pid = server.run(
-            "take", "--size", "4M", "--", "sh", "-c", script
-        ).stdout.split()
-        assert size == "4194304"
-        assert server.states() == ["leased"]
-        os.kill(int(pid), 9)
-        wait_until(lambda: not server.states())
-        error = server.run("take", "--size", "4M", code=Exit.USAGE).stderr
-        assert "take needs a command after --" in error
-        words = ("take", "--size", "4M", "--", "no-such-command")
-        assert "there is no such command" in server.run(*words, code=Exit.USAGE).stderr
+    script = "stat -Lc %s {}; (sleep 1000 </dev/null >/dev/null 2>&1 & echo $!)"
+    size, pid = server.run(
+        "take", "--size", "4M", "--", "sh", "-c", script
+    ).stdout.split()
+    assert size == "4194304"
+    assert server.states() == ["leased"]
+    os.kill(int(pid), 9)
+    wait_until(lambda: not server.states())
+    error = server.run("take", "--size", "4M", code=Exit.USAGE).stderr
+    assert "take needs a command after --" in error
+    words = ("take", "--size", "4M", "--", "no-such-command")
+    assert "there is no such command" in server.run(*words, code=Exit.USAGE).stderr
 
 
-def test_what_an_outsider_runs_to_check() -> None:
+def test_what_an_outsider_runs_to_check(server: Running) -> None:
     """The two commands of the page: the second client has the pages of the first."""
     lines = re.findall(r"^bulkmm pool (take --size 16M .*)$", PAGE, re.MULTILINE)
-    with huge_pages(8), run_server() as server:
+    with huge_pages(8):
         for line, printed in zip(lines, ["", "False\n"], strict=True):
             script = line.replace(" -- ", f" --socket {server.path} -- ", 1)
             bash = f"{' '.join(COMMAND)} pool {script}"

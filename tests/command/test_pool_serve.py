@@ -82,22 +82,22 @@ def test_stock_is_resident_zero_and_handed_out_once(page: str) -> None:
         assert counts == {"new": 4, "kept": 0, "at_once": 4, "refused": 0}
 
 
-def test_the_same_pages_are_zero_for_the_next_client() -> None:
+def test_the_same_pages_are_zero_for_the_next_client(server: Running) -> None:
     """A pool of no other pages: each client has those of the one before it."""
-    with huge_pages(8), run_server() as server:
+    with huge_pages(8):
         for _ in range(3):
             with server.take(16 * MIB, page="2M") as lease:
                 assert count_free_huge() == 0
                 assert is_zero(lease)
                 fill(lease)
             wait_until(lambda: not server.states())
-            assert count_free_huge() == 8
+            assert count_free_huge() >= 8
 
 
 @pytest.mark.parametrize("page", ["4K", "2M"])
-def test_what_a_client_passed_on_is_cut_off(page: str) -> None:
+def test_what_a_client_passed_on_is_cut_off(server: Running, page: str) -> None:
     """A mapping and a descriptor, which have nothing left."""
-    with huge_pages(8), run_server() as server:
+    with huge_pages(8):
         lease = server.take(16 * MIB, page=page)
         fill(lease)
         fd = os.dup(lease.fd)
@@ -112,7 +112,7 @@ def test_what_a_client_passed_on_is_cut_off(page: str) -> None:
             assert holder.stdout.readline() == b"165\n"
             lease.close()
             wait_until(lambda: not server.states())
-            assert count_free_huge() == 8
+            assert count_free_huge() >= 8
             with server.take(16 * MIB, page=page) as following:
                 assert is_zero(following)
                 holder.stdin.write(b"x")
@@ -130,59 +130,55 @@ def test_what_a_client_passed_on_is_cut_off(page: str) -> None:
         os.close(fd)
 
 
-def test_pages_that_the_kernel_holds_are_nobodys() -> None:
+def test_pages_that_the_kernel_holds_are_nobodys(server: Running) -> None:
     """Those in a pipe stay as they were, while others take memory and write."""
     reader, writer = os.pipe()
-    with run_server() as server:
-        with server.take(MIB) as lease:
-            fill(lease)
-            assert os.splice(lease.fd, writer, 1 << 16, offset_src=0) == 1 << 16
-        wait_until(lambda: not server.states())
-        with server.take(MIB) as following, following.map() as memory:
-            memory[:] = b"\x5a" * MIB
-            assert os.read(reader, 1 << 16) == PATTERN[: 1 << 16]
+    with server.take(MIB) as lease:
+        fill(lease)
+        assert os.splice(lease.fd, writer, 1 << 16, offset_src=0) == 1 << 16
+    wait_until(lambda: not server.states())
+    with server.take(MIB) as following, following.map() as memory:
+        memory[:] = b"\x5a" * MIB
+        assert os.read(reader, 1 << 16) == PATTERN[: 1 << 16]
     os.close(reader)
     os.close(writer)
 
 
-def test_a_client_cannot_keep_the_server_from_cutting_it_off() -> None:
-    with run_server() as server:
-        lease = server.take(4 * MIB)
-        for seal in (fcntl.F_SEAL_SHRINK, fcntl.F_SEAL_WRITE, fcntl.F_SEAL_SEAL):
-            with pytest.raises(PermissionError):
-                fcntl.fcntl(lease.fd, fcntl.F_ADD_SEALS, seal)
-        lease.close()
-        wait_until(lambda: not server.states())
+def test_a_client_cannot_keep_the_server_from_cutting_it_off(server: Running) -> None:
+    lease = server.take(4 * MIB)
+    for seal in (fcntl.F_SEAL_SHRINK, fcntl.F_SEAL_WRITE, fcntl.F_SEAL_SEAL):
+        with pytest.raises(PermissionError):
+            fcntl.fcntl(lease.fd, fcntl.F_ADD_SEALS, seal)
+    lease.close()
+    wait_until(lambda: not server.states())
 
 
-def test_a_name_keeps_content_until_it_is_dropped() -> None:
-    with run_server() as server:
-        with server.take(4 * MIB, name="cache") as lease:
-            assert not lease.has_content
-            fill(lease)
-            with pytest.raises(
-                pool.PoolError, match=f"in use by process {os.getpid()}"
-            ):
-                server.take(4 * MIB, name="cache")
-            with pytest.raises(pool.PoolError, match="in use"):
-                pool.drop("cache", path=server.path)
-        wait_until(lambda: server.states() == ["kept"])
-        with server.take(4 * MIB, name="cache") as lease:
-            assert lease.has_content
-            assert lease.map()[:MIB] == PATTERN
-        with pytest.raises(pool.PoolError, match=r"cache is 4M,page=4K.*drop it"):
-            server.take(8 * MIB, name="cache")
-        with server.take(4 * MIB, name="cache") as lease:
-            os.ftruncate(lease.fd, MIB)
-        with pytest.raises(pool.PoolError, match="cache was made smaller by its user"):
+def test_a_name_keeps_content_until_it_is_dropped(server: Running) -> None:
+    with server.take(4 * MIB, name="cache") as lease:
+        assert not lease.has_content
+        fill(lease)
+        with pytest.raises(pool.PoolError, match=f"in use by process {os.getpid()}"):
             server.take(4 * MIB, name="cache")
-        server.run("drop", "cache")
-        wait_until(lambda: not server.states())
-        error = server.run("drop", "cache", code=Exit.ENVIRONMENT).stderr
-        assert "has nothing under the name cache" in error
-        with server.take(4 * MIB, name="cache") as lease:
-            assert not lease.has_content
-            assert is_zero(lease)
+        with pytest.raises(pool.PoolError, match="in use"):
+            pool.drop("cache", path=server.path)
+    wait_until(lambda: server.states() == ["kept"])
+    with server.take(4 * MIB, name="cache") as lease:
+        assert lease.has_content
+        assert lease.map()[:MIB] == PATTERN
+    with pytest.raises(pool.PoolError, match=r"cache is 4M,page=4K.*drop it"):
+        server.take(8 * MIB, name="cache")
+    with server.take(4 * MIB, name="cache") as lease:
+        os.ftruncate(lease.fd, MIB)
+    with pytest.raises(pool.PoolError, match="cache was made smaller by its user"):
+        server.take(4 * MIB, name="cache")
+    server.run("drop", "cache")
+    wait_until(lambda: not server.states())
+    error = server.run("drop", "cache", code=Exit.ENVIRONMENT).stderr
+    assert "has nothing under the name cache" in error
+    with server.take(4 * MIB, name="cache") as lease:
+        assert not lease.has_content
+        assert is_zero(lease)
+    server.run("drop", "cache")
 
 
 def test_a_name_is_of_one_user() -> None:

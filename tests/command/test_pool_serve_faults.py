@@ -37,10 +37,6 @@ TAKE = {"version": 1, "op": "take", "bytes": MIB, "page": "4K"}
 SLOW = 1 << 30
 
 
-def is_clean(server: Running) -> bool:
-    return not server.states() and not server.list_workers()
-
-
 def count_descriptors(server: Running) -> int:
     return len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
 
@@ -69,12 +65,12 @@ def test_a_limit_of_memory_is_told() -> None:
             server.take(128 * MIB)
         with server.take(16 * MIB):
             pass
-        wait_until(lambda: is_clean(server))
+        wait_until(server.is_clean)
 
 
-def test_what_the_kernel_kills_for_memory_is_not_the_server() -> None:
+def test_what_the_kernel_kills_for_memory_is_not_the_server(server: Running) -> None:
     """The process that fills is the first that the OOM killer takes."""
-    with run_server() as server, waiting_client(server) as client:
+    with waiting_client(server) as client:
         (worker,) = server.list_workers()
         score = Path(f"/proc/{worker}/oom_score_adj")
         wait_until(lambda: score.read_text() == "1000\n")
@@ -82,7 +78,7 @@ def test_what_the_kernel_kills_for_memory_is_not_the_server() -> None:
         assert (
             "the kernel killed the process that filled it" in client.recv(4096).decode()
         )
-        wait_until(lambda: is_clean(server))
+        wait_until(server.is_clean)
 
 
 class waiting_client(ExitStack):  # noqa: N801 - a context
@@ -117,7 +113,7 @@ def test_two_servers() -> None:
     ("path", "why"),
     [
         ("{}/file", "is there, and is no socket"),
-        ("{}/none/pool", "No such file or directory"),
+        ("{}/no/such/pool", "No such file or directory"),
         ("{}/" + "x" * 120, "AF_UNIX path too long"),
     ],
 )
@@ -182,26 +178,25 @@ GARBAGE = [
 ]
 
 
-def test_garbage_and_impossible_requests() -> None:
+def test_garbage_and_impossible_requests(server: Running) -> None:
     """One sentence each; descriptors that come with them are nobody's."""
-    with run_server() as server:
-        count = count_descriptors(server)
-        for garbage, why in GARBAGE:
-            message = garbage
-            if isinstance(garbage, dict):
-                message = json.dumps({**TAKE, **garbage}).encode()
-            reply = json.loads(server.tell(message, [0] * 64))
-            assert why in reply["error"], garbage
-            assert reply["error"].count("\n") == 0
-        assert server.tell(b"") == b""
-        with server.take(MIB):
-            pass
-        wait_until(lambda: is_clean(server))
-        wait_until(lambda: count_descriptors(server) == count)
+    count = count_descriptors(server)
+    for garbage, why in GARBAGE:
+        message = garbage
+        if isinstance(garbage, dict):
+            message = json.dumps({**TAKE, **garbage}).encode()
+        reply = json.loads(server.tell(message, [0] * 64))
+        assert why in reply["error"], garbage
+        assert reply["error"].count("\n") == 0
+    assert server.tell(b"") == b""
+    with server.take(MIB):
+        pass
+    wait_until(server.is_clean)
+    wait_until(lambda: count_descriptors(server) == count)
 
 
-def test_a_second_request_cannot_be_sent() -> None:
-    with run_server() as server, server.take(MIB) as lease:
+def test_a_second_request_cannot_be_sent(server: Running) -> None:
+    with server.take(MIB) as lease:
         with pytest.raises(BrokenPipeError):
             lease.connection.send(b"{}")
         assert server.states() == ["leased"]
@@ -216,27 +211,27 @@ def test_a_client_that_says_nothing_is_left() -> None:
             pass
 
 
-def test_a_client_that_does_not_read() -> None:
+def test_a_client_that_does_not_read(server: Running) -> None:
     """It has what it asked for; the server does not wait."""
-    with run_server() as server, ExitStack() as stack:
+    with ExitStack() as stack:
         for _ in range(8):
             client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.enter_context(client).connect(server.path)
             client.send(json.dumps(TAKE).encode())
         wait_until(lambda: server.states() == ["leased"] * 8)
         stack.close()
-        wait_until(lambda: is_clean(server))
+        wait_until(server.is_clean)
 
 
-def test_many_connections() -> None:
-    with run_server() as server, ExitStack() as stack:
+def test_many_connections(server: Running) -> None:
+    with ExitStack() as stack:
         for _ in range(MOST):
             client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.enter_context(client).connect(server.path)
         with pytest.raises(pool.PoolError, match=f"has {MOST} connections, the most"):
             server.take(MIB)
         stack.close()
-        wait_until(lambda: is_clean(server))
+        wait_until(server.is_clean)
 
 
 def test_a_client_that_never_closes_is_seen_and_limited() -> None:
@@ -253,7 +248,7 @@ def test_a_client_that_never_closes_is_seen_and_limited() -> None:
             with server.take(2 * MIB):
                 pass
             sleeper.kill()
-        wait_until(lambda: is_clean(server))
+        wait_until(server.is_clean)
 
 
 # A client stops itself at a step; then it is killed.
@@ -276,8 +271,8 @@ os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @pytest.mark.parametrize("step", ["connected", "sent", "received", "mapped"])
-def test_a_client_is_killed(step: str) -> None:
-    with huge_pages(8), run_server() as server:
+def test_a_client_is_killed(server: Running, step: str) -> None:
+    with huge_pages(8):
         for name in ("", "cache"):
             argv = [sys.executable, "-c", STEPS, step, server.path, name]
             with subprocess.Popen(argv) as client:
@@ -292,16 +287,15 @@ def test_a_client_is_killed(step: str) -> None:
                 wait_until(lambda: set(server.states()) <= {"kept"})
                 if server.states():
                     pool.drop(name, path=server.path)
-            wait_until(lambda: is_clean(server))
-            assert count_free_huge() == 8
+            wait_until(server.is_clean)
+            assert count_free_huge() >= 8
 
 
-def test_a_client_is_killed_while_it_waits() -> None:
-    with run_server() as server:
-        for name in (None, "cache"):
-            with waiting_client(server, name=name):
-                assert server.states() == ["filling"]
-            wait_until(lambda: is_clean(server))
+def test_a_client_is_killed_while_it_waits(server: Running) -> None:
+    for name in (None, "cache"):
+        with waiting_client(server, name=name):
+            assert server.states() == ["filling"]
+        wait_until(server.is_clean)
 
 
 @pytest.mark.parametrize("step", ["stock", "filling", "leased", "freeing"])
@@ -323,9 +317,9 @@ def test_the_server_is_killed(step: str) -> None:
         wait_until(lambda: not any(map(is_running, workers)))
         if step == "leased":
             assert lease.map()[:1] == b"x"
-        wait_until(lambda: count_free_huge() == 4)
+        wait_until(lambda: count_free_huge() >= 4)
         stack.close()
-        assert count_free_huge() == 8
+        assert count_free_huge() >= 8
 
 
 def is_running(pid: int) -> bool:
