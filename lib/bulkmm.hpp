@@ -11,6 +11,10 @@
 #ifndef BULKMM_HPP
 #define BULKMM_HPP
 
+#if __cplusplus < 202002L
+#error "bulkmm.hpp needs C++20: -std=c++20"
+#endif
+
 #include <exception>
 #include <functional>
 #include <optional>
@@ -198,15 +202,21 @@ class range_error : public std::system_error
 {
       public:
 	explicit range_error(const bmm_report &given)
-	    : std::system_error(-given.error, std::generic_category(),
-				text(given)),
-	      report(given)
+	    : std::system_error(-given.error, std::generic_category()),
+	      report(given), line(text(given))
 	{
+	}
+
+	const char *what() const noexcept override
+	{
+		return line.what();
 	}
 
 	const bmm_report report;
 
       private:
+	const std::runtime_error line; /* whose copies throw nothing */
+
 	static std::string text(const bmm_report &given)
 	{
 		std::string said(bmm_report_text(&given, nullptr, 0), '\0');

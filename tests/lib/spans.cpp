@@ -158,10 +158,12 @@ static bool populates()
 	try {
 		bulkmm::populate(range);
 	} catch (const bulkmm::range_error &e) {
+		char line[256];
+
+		bmm_report_text(&e.report, line, sizeof(line));
 		return good && e.report.cause == BMM_CAUSE_PROTECTED &&
 		       e.code().value() == EINVAL &&
-		       std::string_view(e.what()).find("does not allow") !=
-			       std::string_view::npos;
+		       std::string_view(e.what()) == line;
 	}
 	return false;
 }

@@ -146,6 +146,15 @@ def test_a_compiler_sees_misuse(
         installed.build(source, tmp_path / "misuse", compiler=compiler)
 
 
+def test_the_cpp_header_says_which_language_it_needs(
+    installed: Installed, tmp_path: Path
+) -> None:
+    with pytest.raises(AssertionError, match=r"bulkmm\.hpp needs C\+\+20"):
+        installed.build(
+            FOLDER / "spans.cpp", tmp_path / "x", "-std=c++17", compiler="g++"
+        )
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_the_cpp_header_can_be_used(
     installed: Installed, tmp_path: Path, compiler: str
