@@ -194,9 +194,9 @@ def describe_whole(documents: Sequence[Document]) -> str:
         )
         texts.append(f"{median} ({low}{DASH}{high}) on {whole[of]['series']}")
     return (
-        "The first as a whole, without the module, by QEMU's prealloc, one thread: "
-        f"{texts[0]}; its function alone: {texts[1]}. Of the others only the function "
-        "was measured."
+        "Kept results of this CPU have the first as a whole, without the module, by "
+        f"QEMU's prealloc, one thread: {texts[0]}; its function alone: {texts[1]}. Of "
+        "the others only the function was measured."
     )
 
 
