@@ -99,6 +99,9 @@ struct bmm_options {
  * @BMM_CAUSE_READY:      @ready refused a piece
  * @BMM_CAUSE_FRAGMENTED: the kernel can make no huge page now
  * @BMM_CAUSE_NO_HUGE:    the mapping allows no huge page, or nothing is there
+ * @BMM_CAUSE_FILE:       a file cannot be opened or read
+ * @BMM_CAUSE_CHANGED:    a file changed while it was read
+ * @BMM_CAUSE_SEAL:       memory could not be sealed
  */
 enum bmm_cause {
 	BMM_CAUSE_NONE,
@@ -127,7 +130,10 @@ enum bmm_cause {
 	BMM_CAUSE_OVERLAP,
 	BMM_CAUSE_READY,
 	BMM_CAUSE_FRAGMENTED,
-	BMM_CAUSE_NO_HUGE
+	BMM_CAUSE_NO_HUGE,
+	BMM_CAUSE_FILE,
+	BMM_CAUSE_CHANGED,
+	BMM_CAUSE_SEAL
 };
 
 /**
@@ -187,5 +193,47 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 int bmm_clear_parallel(void *dst, size_t len, const struct bmm_options *options,
 		       struct bmm_report *report)
 	BMM_ATTR(BMM_MUST_CHECK, BMM_WRITES(1, 2));
+
+#define BMM_THP 1U /* as the page size of a memory: transparent huge pages */
+
+/**
+ * struct bmm_file - a file of bmm_stage()
+ * @path:   its name
+ * @offset: result: where in the memory it begins, a multiple of its page size
+ * @len:    result: its bytes
+ */
+struct bmm_file {
+	const char *path;
+	size_t offset;
+	size_t len;
+};
+
+/**
+ * struct bmm_memory - a memory that files are read into
+ * @size:   sizeof(struct bmm_memory)
+ * @page:   bytes of its huge pages (hugetlb), a power of two; BMM_THP:
+ *          transparent ones, where the system has them for shared memory; 0:
+ *          pages of the usual size. For a file on hugetlbfs: 0
+ * @len:    result: its bytes: up to the end of the last file, and of the page
+ *          if that is of hugetlb
+ * @failed: result: number of the file that something is wrong with; or the
+ *          number of files
+ * @at:     result: byte of that file, rounded down to a page
+ * @fd:     -1; or a file on tmpfs or hugetlbfs that has no pages, open for
+ *          reading and writing, which becomes the memory. Result: the memory,
+ *          the caller's to close
+ */
+struct bmm_memory {
+	size_t size;
+	size_t page;
+	size_t len;
+	size_t failed;
+	size_t at;
+	int fd;
+};
+
+int bmm_stage(struct bmm_memory *memory, struct bmm_file *files, size_t count,
+	      const struct bmm_options *options, struct bmm_report *report)
+	BMM_ATTR(BMM_MUST_CHECK, BMM_NONNULL(1));
 
 #endif

@@ -251,6 +251,8 @@ enum bmm_cause cause_of_failure(struct workers *workers)
 	default:
 		workers->report.failed = (void *)workers->failure.failed;
 		workers->report.failed_len = workers->failure.len;
+		if (workers->failure.cause)
+			return workers->failure.cause;
 		return why_failed(workers, &workers->report.error);
 	}
 }

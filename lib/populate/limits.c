@@ -67,6 +67,8 @@ unsigned int limit_threads(struct workers *workers)
 	if (!most)
 		return 1;
 	most = lower(most, cpus_quota());
+	if (workers->staging && most < READERS)
+		most = READERS;
 	most = lower(most, count_slices(workers));
 	return lower(THREADS_MAX, lower(most, workers->options.threads));
 }
@@ -100,5 +102,6 @@ void allow_threads(struct workers *workers)
 		return;
 	workers->huge = huge_page();
 	workers->wide = is_wide(workers);
-	scaling_start(&workers->scaling, 1, lower(THREADS_MAX, most));
+	scaling_start(&workers->scaling, workers->staging ? READERS : 1,
+		      lower(THREADS_MAX, most));
 }

@@ -110,7 +110,7 @@ static int populate(struct workers *workers, struct refusal *refusal,
 		return refuse(report, refusal);
 	}
 	workers->report.touched = workers->pages.touch;
-	workers->work = populate_slice;
+	workers->work = workers->staging ? stage_slice : populate_slice;
 	look_around(workers);
 	allow_threads(workers);
 	workers->watches = workers->len >= SMALL;
@@ -153,6 +153,7 @@ struct request {
 	uint32_t flags; /* those allowed */
 	const struct bmm_range *ranges;
 	size_t count;
+	const struct staging *staging;
 	struct bmm_options options;
 };
 
@@ -257,11 +258,12 @@ static int run(struct request *request, const struct bmm_options *options,
 	if (refusal.error || !request->count)
 		return refuse(report, &refusal);
 	if (request->operation == populate && request->count == 1 &&
-	    populate_at_once(request, report))
+	    !request->staging && populate_at_once(request, report))
 		return 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (workers_init(&workers, (unsigned int)request->count,
 			 &request->options)) {
+		workers.staging = request->staging;
 		error = run_ranges(&workers, request, &refusal, report);
 	} else {
 		refusal.error = -ENOMEM;
@@ -354,6 +356,23 @@ int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
 		.flags = BMM_ON_NODE | BMM_READ | BMM_IN_ORDER | BMM_COMPACT,
 		.ranges = ranges,
 		.count = count,
+	};
+
+	return run(&request, options, report);
+}
+
+/* The part of bmm_stage() that is populate's: ranges that are read into. */
+int populate_staged(const struct bmm_range *ranges, size_t count,
+		    const struct bmm_options *options,
+		    struct bmm_report *report, const struct staging *staging)
+{
+	struct request request = {
+		.operation = populate,
+		.grain = (size_t)sysconf(_SC_PAGESIZE),
+		.flags = BMM_ON_NODE | BMM_COMPACT,
+		.ranges = ranges,
+		.count = count,
+		.staging = staging,
 	};
 
 	return run(&request, options, report);

@@ -22,12 +22,13 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-#define SMALL	     (64 * MIB) /* no threads below; documented */
-#define LEAST	     (2 * MIB)	/* nothing is looked up below; least slice */
-#define SLICE_MAX    (16 * MIB) /* milliseconds: time between checks of @stop */
-#define TELL_NS	     10000000ULL /* between calls of the program's progress() */
-#define SLOW_NS	     10000000ULL /* a slice that takes so long is noticed */
-#define THREADS_MAX  512U
+#define SMALL	    (64 * MIB)	/* no threads below; documented */
+#define LEAST	    (2 * MIB)	/* nothing is looked up below; least slice */
+#define SLICE_MAX   (16 * MIB)	/* milliseconds: time between checks of @stop */
+#define TELL_NS	    10000000ULL /* between calls of the program's progress() */
+#define SLOW_NS	    10000000ULL /* a slice that takes so long is noticed */
+#define READERS	    4U /* of files, however few the CPUs: they wait for disks */
+#define THREADS_MAX 512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
 #define CPUS_MAX     8192U
@@ -138,8 +139,9 @@ struct page_result {
 	uintptr_t failed; /* the page that failed, if error */
 	size_t len;
 	int error;
-	size_t huge;   /* bytes in huge pages */
-	size_t small;  /* bytes for which none were tried */
+	size_t huge;	      /* bytes in huge pages */
+	size_t small;	      /* bytes for which none were tried */
+	enum bmm_cause cause; /* if that is known */
 	bool resident; /* no work for several: all was resident, with huge pages
 			* the first was; or small ones that are copied */
 };
@@ -207,6 +209,7 @@ struct ready {
 	uintptr_t next; /* in order: the first byte not passed yet */
 };
 
+struct staging;
 struct workers;
 typedef void work_fn(struct workers *workers, const struct slice *slice,
 		     struct page_result *result);
@@ -242,6 +245,7 @@ struct workers {
 	struct bmm_options options;
 	struct bmm_report report;
 	work_fn *work;
+	const struct staging *staging; /* what is read into the pages; or NULL */
 	struct pages pages;
 	bool watches; /* what pages slices get */
 	size_t len;   /* of all extents */
@@ -370,6 +374,13 @@ enum bmm_cause cause_of_slowness(const struct workers *workers,
 bool is_hole(uintptr_t page);
 enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct workers *workers);
+
+/* populate.c, and stage.c, which it calls for each slice */
+int populate_staged(const struct bmm_range *ranges, size_t count,
+		    const struct bmm_options *options,
+		    struct bmm_report *report, const struct staging *staging);
+void stage_slice(struct workers *workers, const struct slice *slice,
+		 struct page_result *result);
 
 /* report.c */
 int options_copy(struct bmm_options *to, const struct bmm_options *from);

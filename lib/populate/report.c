@@ -98,6 +98,9 @@ static const char *const causes[] = {
 		"memory is fragmented, or full: no huge page could be made",
 	[BMM_CAUSE_NO_HUGE] =
 		"the mapping allows no huge page, or nothing of it is resident",
+	[BMM_CAUSE_FILE] = "the file cannot be read",
+	[BMM_CAUSE_CHANGED] = "the file changed while it was read",
+	[BMM_CAUSE_SEAL] = "the memory could not be sealed",
 };
 
 static const char *cause_text(enum bmm_cause cause)

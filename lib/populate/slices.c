@@ -34,7 +34,7 @@ static void record_time(struct worker *worker, const struct slice *slice,
 	workers->ns += ns;
 	scaling_feed(&workers->scaling, &worker->last, step, len, ns);
 	/* the slowest by rate, compared without a division; a disk is another thing */
-	if (slice->cold)
+	if (slice->cold || workers->staging)
 		return;
 	if (!workers->slow_len ||
 	    (double)ns * (double)workers->slow_len >

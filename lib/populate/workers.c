@@ -314,7 +314,7 @@ static void report_slowest(struct workers *workers)
 
 static void work_all(struct workers *workers)
 {
-	if (workers->wide || workers->passes)
+	if (workers->wide || workers->passes || workers->staging)
 		start_threads(workers);
 	do {
 		while (!workers->forked && process_slice(&workers->self)) {

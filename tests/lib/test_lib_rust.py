@@ -12,7 +12,10 @@ from installed import HEADERS, Installed, header_functions, run_checked
 from programs import run_program
 
 CRATES = ROOT / "lib" / "rust"
-STRUCTURES = ("bmm_image", "bmm_options", "bmm_range", "bmm_report")
+STRUCTURES = (
+    *("bmm_file", "bmm_image", "bmm_memory"),
+    *("bmm_options", "bmm_range", "bmm_report"),
+)
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("cargo") and shutil.which("rustc")),

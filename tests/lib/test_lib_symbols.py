@@ -8,7 +8,9 @@ from installed import Installed, header_functions, run_checked
 
 VERSION = "BULKMM_0.1"
 # a node for each release
-LATER = dict.fromkeys(["bmm_collapse", "bmm_populate_ranges"], "BULKMM_0.1.1")
+LATER = dict.fromkeys(
+    ["bmm_collapse", "bmm_populate_ranges", "bmm_stage"], "BULKMM_0.1.1"
+)
 
 
 def test_exports_are_the_functions_of_the_header(installed: Installed) -> None:

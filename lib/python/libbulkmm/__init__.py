@@ -3,9 +3,10 @@
 
 A buffer is anything with the buffer protocol that is contiguous (numpy, mmap, array,
 bytearray, memoryview), a tensor with DLPack that is on the CPU, or (address, nbytes).
-Its size is its bytes. The functions free the interpreter's lock while they work; call
-them from one thread for a buffer. They are those of libbulkmm, whose manual pages have
-the details: bmm_populate_ranges(3), bmm_clear_parallel(3), bmm_copy(3), bmm_fill(3).
+Its size is its bytes; stage() makes one of files. The functions free the interpreter's
+lock while they work; call them from one thread for a buffer. They are those of
+libbulkmm, whose manual pages have the details: bmm_populate_ranges(3),
+bmm_clear_parallel(3), bmm_copy(3), bmm_fill(3), bmm_stage(3).
 """
 
 import ctypes
@@ -15,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from . import _library
 from ._buffers import locate_buffer
@@ -25,6 +26,8 @@ __all__ = [
     "Range",
     "Report",
     "Slow",
+    "Staged",
+    "StagedFile",
     "clear",
     "collapse",
     "copy",
@@ -32,6 +35,8 @@ __all__ = [
     "populate",
     "populate_ranges",
     "set_library",
+    "stage",
+    "stage_into",
     "version",
 ]
 
@@ -63,6 +68,9 @@ CAUSES = (
     "ready",
     "fragmented",
     "no_huge",
+    "file",
+    "changed",
+    "seal",
 )
 TEXT = 512  # bytes of an error's sentence
 
@@ -418,6 +426,117 @@ def fill(buffer: Memory, pattern: bytes) -> None:
     with locate_buffer(buffer) as (address, nbytes):
         library.bmm_fill(address, pattern, len(pattern), nbytes)
         library.bmm_drain()
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file in a memory: where it begins, and its bytes."""
+
+    path: str
+    offset: int
+    nbytes: int
+
+
+class Staged(mmap.mmap):
+    """Files in memory, a buffer that cannot be written, and where each is.
+
+    fd: the descriptor of the memory, for reading, closed with the buffer; what maps
+    files maps its path, too: /proc/PID/fd/FD.
+    """
+
+    fd: int
+    files: tuple[StagedFile, ...]
+    report: Report
+
+    def close(self) -> None:
+        """Unmap it; the memory is freed with its last user."""
+        super().close()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Close the descriptor; a mapping in use stays."""
+        if getattr(self, "fd", -1) >= 0:
+            os.close(self.fd)
+
+
+def stage_into(
+    fd: int,
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    page: int | Literal["thp"] = 0,
+    threads: int = 0,
+    node: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[int, tuple[StagedFile, ...], Report]:
+    """Read files into a file on tmpfs or hugetlbfs that has no pages; fd -1: a memfd.
+
+    Return the descriptor of the memory, where each file is, and the report. Arguments
+    and errors as of stage().
+    """
+    call = _Call(threads=threads, node=node, progress=progress)
+    names = [os.fsencode(path) for path in paths]
+    files = (_library.FileStruct * len(names))(
+        *(_library.FileStruct(path=name) for name in names)
+    )
+    memory = _library.MemoryStruct(
+        size=ctypes.sizeof(_library.MemoryStruct),
+        page=_library.THP if page == "thp" else page,
+        failed=len(names),
+        fd=fd,
+    )
+    error = _library.load_library().bmm_stage(
+        ctypes.byref(memory),
+        files,
+        len(names),
+        ctypes.byref(call.options),
+        ctypes.byref(call.report),
+    )
+    try:
+        report = call.finish(error)
+    except Error as failure:
+        if memory.failed < len(names):
+            name = os.fsdecode(names[memory.failed])
+            at = f" (at byte {memory.at})" if memory.at else ""
+            failure.strerror = f"{name}{at}: {failure.strerror}"
+        raise
+    placed = (StagedFile(os.fsdecode(f.path), f.offset, f.len) for f in files)
+    return memory.fd, tuple(placed), report
+
+
+def stage(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    page: int | Literal["thp"] = 0,
+    threads: int = 0,
+    node: int | None = None,
+    progress: Progress | None = None,
+) -> Staged:
+    """Read files into one sealed memory, as fast as the disk allows: a buffer.
+
+    page: bytes of its huge pages, as 2 << 20; "thp": transparent ones; 0: pages of the
+    usual size. node: its only memory node. progress(done, total) is called on this
+    thread; what it raises ends it and is raised. numpy.frombuffer(staged, ...) uses
+    the buffer; a file of it is memoryview(staged)[offset : offset + nbytes].
+
+    Error: the library's sentence after the name of the file; cause file: it cannot be
+    read; changed: it did meanwhile; pool: too few huge pages are free.
+    """
+    fd, files, report = stage_into(
+        *(-1, paths), page=page, threads=threads, node=node, progress=progress
+    )
+    try:
+        staged = Staged(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+    except BaseException:
+        os.close(fd)
+        raise
+    staged.fd, staged.files, staged.report = fd, files, report
+    return staged
 
 
 def set_library(path: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 SONAME = "libbulkmm.so.0"
 fallback = SONAME  # where the package has no library
 ON_NODE, READ, IN_ORDER, COMPACT = 1, 2, 4, 8
+THP = 1  # as the page size of a memory
 
 Progress = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
@@ -68,10 +69,39 @@ class ReportStruct(ctypes.Structure):
     )
 
 
+class FileStruct(ctypes.Structure):
+    """Struct bmm_file."""
+
+    _fields_ = (
+        ("path", ctypes.c_char_p),
+        ("offset", ctypes.c_size_t),
+        ("len", ctypes.c_size_t),
+    )
+
+
+class MemoryStruct(ctypes.Structure):
+    """Struct bmm_memory."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("page", ctypes.c_size_t),
+        ("len", ctypes.c_size_t),
+        ("failed", ctypes.c_size_t),
+        ("at", ctypes.c_size_t),
+        ("fd", ctypes.c_int),
+    )
+
+
 _SIZE, _ADDRESS = ctypes.c_size_t, ctypes.c_void_p
 _WORK = (ctypes.POINTER(Options), ctypes.POINTER(ReportStruct))
 ARGUMENTS = {
     "bmm_populate_ranges": (ctypes.POINTER(RangeStruct), _SIZE, *_WORK),
+    "bmm_stage": (
+        ctypes.POINTER(MemoryStruct),
+        ctypes.POINTER(FileStruct),
+        _SIZE,
+        *_WORK,
+    ),
     "bmm_collapse": (_ADDRESS, _SIZE, *_WORK),
     "bmm_clear_parallel": (_ADDRESS, _SIZE, *_WORK),
     "bmm_report_text": (ctypes.POINTER(ReportStruct), ctypes.c_char_p, _SIZE),

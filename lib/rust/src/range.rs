@@ -41,16 +41,20 @@ pub enum Cause {
     Ready,
     Fragmented,
     NoHuge,
+    File,
+    Changed,
+    Seal,
 }
 
 impl Cause {
     /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
-        const ALL: [Cause; 26] = [
+        const ALL: [Cause; 29] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
             Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
-            Preempted, Range, Overlap, Ready, Fragmented, NoHuge,
+            Preempted, Range, Overlap, Ready, Fragmented, NoHuge, File, Changed,
+            Seal,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)

@@ -78,6 +78,25 @@ pub struct bmm_report {
     pub small: usize,
 }
 
+pub const BMM_THP: usize = 1;
+
+#[repr(C)]
+pub struct bmm_file {
+    pub path: *const c_char,
+    pub offset: usize,
+    pub len: usize,
+}
+
+#[repr(C)]
+pub struct bmm_memory {
+    pub size: usize,
+    pub page: usize,
+    pub len: usize,
+    pub failed: usize,
+    pub at: usize,
+    pub fd: c_int,
+}
+
 #[rustfmt::skip] // as in C
 extern "C" {
     pub fn bmm_image_init(image: *mut bmm_image, record: *const c_void,
@@ -111,6 +130,8 @@ extern "C" {
                                report: *mut bmm_report) -> c_int;
     pub fn bmm_collapse(addr: *mut c_void, len: usize, options: *const bmm_options,
                         report: *mut bmm_report) -> c_int;
+    pub fn bmm_stage(memory: *mut bmm_memory, files: *mut bmm_file, count: usize,
+                     options: *const bmm_options, report: *mut bmm_report) -> c_int;
     pub fn bmm_report_text(report: *const bmm_report, buf: *mut c_char,
                            size: usize) -> usize;
     pub fn bmm_clear_parallel(dst: *mut c_void, len: usize, options: *const bmm_options,
