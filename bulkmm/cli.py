@@ -18,7 +18,7 @@ from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 PARTS = {
     "bulkmm.control.command": (
         *("status", "doctor", "on", "off", "tune", "watch"),
-        *("worth", "populate", "pool"),
+        *("worth", "populate", "stage", "pool"),
     ),
     "bench.command": ("bench",),
     "lab.command": ("lab",),

@@ -112,6 +112,22 @@ words:FILE...  fill this file, with a size and node of its own if given; with --
 --threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
 --json  print the result, and errors, as JSON
 
+stage: bulkmm.populate.stage:stage_files
+    read files into memory at the speed of the disk
+    example: model/*.safetensors --to /dev/shm
+    Read files into memory, by several threads and around the page cache, for programs
+    that map them: to a memfd that cannot be written, which is there until this command
+    is interrupted; or to files of tmpfs or hugetlbfs, which stay. A file that changes
+    meanwhile is an error.
+words:FILE...  read this file
+--to memfd|PATH = memfd  make a memfd, and print its path; or, in this directory, a file
+    of the same name for each; or make this file, with all of them, and print the
+    offset of each
+--huge 2M|1G|thp  take huge pages of the pool for the memfd, or transparent ones
+--node N<0..1023>  take pages of this memory node only
+--threads N<1..65536>|auto = auto  start no more than N threads, or as many as help
+--json  print the result, and errors, as JSON
+
 pool: bulkmm.pool.run:show_pools: ACTION
     show, grow, shrink and zero the pools of huge pages
     Show the pools of huge pages (hugetlb), by size and node. Grow and shrink them, and

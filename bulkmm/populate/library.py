@@ -9,11 +9,13 @@ import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from bulkmm.populate import libbulkmm
 from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError
 
+Result = TypeVar("Result")
 BUILT_LIBRARY = Path(__file__).parents[2] / "build" / "native" / "lib" / "libbulkmm.so"
 
 
@@ -59,9 +61,28 @@ def populate_mappings(
 ) -> libbulkmm.Report:
     """Make mappings resident; an exception of ``progress`` ends it and is raised.
 
-    Call it on the main thread: signals end it too. BulkmmError: the library's sentence,
-    after the label of the mapping in question, or that there is no library.
+    BulkmmError: the library's sentence, after the label of the mapping in question.
     """
+    try:
+        return call_library(
+            lambda report_progress: libbulkmm.populate_ranges(
+                [libbulkmm.Range(each.memory, each.node) for each in mappings],
+                progress=report_progress,
+                threads=threads,
+            ),
+            progress,
+        )
+    except libbulkmm.Error as error:
+        address = error.failed[0] if error.failed else None
+        label = name_mapping(mappings, address)
+        raise BulkmmError(f"{label}: {error}") from error
+
+
+def call_library(
+    call: Callable[[libbulkmm.Progress], Result],
+    progress: Callable[[int, int], None],
+) -> Result:
+    """Call the library with a progress that signals end, too, on the main thread."""
     find_library()
     with hold_signals() as interruptible:  # what a signal raises would be lost in C
 
@@ -69,13 +90,4 @@ def populate_mappings(
             with interruptible():
                 progress(nbytes, whole)
 
-        try:
-            return libbulkmm.populate_ranges(
-                [libbulkmm.Range(each.memory, each.node) for each in mappings],
-                progress=report_progress,
-                threads=threads,
-            )
-        except libbulkmm.Error as error:
-            address = error.failed[0] if error.failed else None
-            label = name_mapping(mappings, address)
-            raise BulkmmError(f"{label}: {error}") from error
+        return call(report_progress)

@@ -33,7 +33,7 @@ def populate_target(args: argparse.Namespace) -> int:
         _populate_memfd(args, usual_size)
         return Exit.OK
     requests = parse_requests(args.words, usual_size, args.node)
-    with _killed_first(), target.open_files(requests) as files:
+    with killed_first(), target.open_files(requests) as files:
         lines = _fill_targets(files, args)
     print(*lines, sep="\n", flush=True)
     return Exit.OK
@@ -46,14 +46,14 @@ def _populate_memfd(args: argparse.Namespace, nbytes: int | None) -> None:
     if huge & (huge - 1):
         raise UsageError(f"--huge {args.huge}: not a page size")
     with target.create_memfd(nbytes, huge, args.node) as file:
-        with _killed_first():
+        with killed_first():
             lines = _fill_targets([file], args)
         print(*lines, sep="\n", flush=True)
         replace_process(args.words, file.fd)
 
 
 @contextmanager
-def _killed_first() -> Iterator[None]:
+def killed_first() -> Iterator[None]:
     """Have the OOM killer choose this process: pages of a file are nobody's to it."""
     usual = "0"
     with suppress(OSError):

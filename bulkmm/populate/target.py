@@ -67,11 +67,11 @@ class Target:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             if self.page > mmap.PAGESIZE:
-                why += f"; {_describe_pool(self.page, self.size, self.node)}"
+                why += f"; {describe_pool(self.page, self.size, self.node)}"
             raise BulkmmError(f"{self.name}: cannot be mapped: {why}") from error
 
 
-def _describe_pool(page: int, size: int, node: int | None) -> str:
+def describe_pool(page: int, size: int, node: int | None) -> str:
     """Describe the pool of a page size, and how to enlarge it if it lacks pages."""
     root = SystemFiles(Path("/"))
     if page not in list_page_sizes(root):
@@ -102,7 +102,7 @@ def create_memfd(
     except OSError as error:
         message = (
             f"no memfd of such pages: {error.strerror}; "
-            f"{_describe_pool(page, size, node)}"
+            f"{describe_pool(page, size, node)}"
         )
         raise BulkmmError(message) from error
     try:
