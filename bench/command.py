@@ -84,6 +84,16 @@ bench serve: bench.serve:measure_starts
 {options.JSON}
 -o, --output FILE  write every sample, as JSON, to this file
 
+bench stage: bench.run:run_stage
+    time the ways to have a file in memory, those of other programs too
+    example: --quick
+    Time the ways to have a file in memory, from the disk and from the page cache:
+    bulkmm, copies out of a mapping, and, where they are installed, what fio reads with
+    O_DIRECT, dd, cp to tmpfs and vmtouch. Huge pages are reserved while it runs (root).
+--size SIZE  make a file of so many bytes in /var/tmp (default: 4G, --quick 256M)
+--file FILE  read this file, of whole 2 MiB, instead
+--processes N<1..{amount.MOST}>  take N samples of each variant
+{ENDS}
 bench kernel: bench.kernel.run:run_kernel
     time a stock kernel's own code against the module's
     example: memmap --kernel 7.3 --quick

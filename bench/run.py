@@ -4,7 +4,7 @@
 import argparse
 from contextlib import nullcontext
 
-from bench import amount, goals, measure, populate, subjects
+from bench import amount, goals, measure, populate, stage, subjects
 from bench.subjects import Request
 from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
@@ -64,6 +64,25 @@ def run_populate(args: argparse.Namespace) -> int:
     def show() -> None:
         result_tables.print_documents([document], show=result_tables.Show(full=True))
         for why in document.run.get("skipped", {}).values():
+            print(f"left out: {why}")
+
+    return finish.finish_run(args, document, show)
+
+
+def run_stage(args: argparse.Namespace) -> int:
+    """Measure the ways to have a file in memory."""
+    finish.need_place(args)
+    nbytes = size.parse_bytes(args.size or ("256M" if args.quick else "4G"), "1T")
+    processes = args.processes or amount.FULL_PROCESSES
+    progress = Progress().follow_events("bench: stage", "bench", processes)
+    with stage.make_file(args.file, nbytes) as path:
+        job = stage.Job(path, processes)
+        with populate.reserve_pages(job.size + stage.BUFFERS), progress as observer:
+            document = stage.measure_stage(job, observer)
+
+    def show() -> None:
+        result_tables.print_documents([document], show=result_tables.Show(full=True))
+        for why in document.run["skipped"].values():
             print(f"left out: {why}")
 
     return finish.finish_run(args, document, show)
