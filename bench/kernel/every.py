@@ -44,7 +44,7 @@ SIZES = {
 }
 BASE = "stock"
 # older kernels lack the functions of these paths, or have them with other types
-SINCE = {"alloc": "7.3", "prezero": "6.12"}
+SINCE = {"alloc": "7.2", "prezero": "6.12"}
 HEADINGS = ("kernel", "module", "prototypes", *SIZES)
 
 
