@@ -79,6 +79,7 @@ STAMPED = {"operation": "memmap", "use": "stamp"}
 VMAP = {"operation": "vmap"}
 BIG_VMAP = {**VMAP, "size": 100 * MIB, "placement": ""}
 POPULATED = {"operation": "populate"}
+STAGED = {"operation": "stage", **COLD}
 SEVERAL = range(2, MOST_THREADS)
 # the kernel itself maps huge vmalloc() and whole blocks of ioremap()
 SERVED_SHAPES = (
@@ -167,6 +168,16 @@ GOALS = (
     Goal(
         "populating from Python against C",
         *(POPULATED, "python", "bulkmm", LIMIT, range(1, MOST_THREADS)),
+    ),
+    Goal("staging from the disk against fio", STAGED, "bulkmm", "fio", 0.95),
+    Goal("staging from the disk against a copy", STAGED, "bulkmm", "mmap-copy", 1.5),
+    Goal(
+        "staging from the disk against other programs",
+        *(STAGED, "bulkmm", "dd cp vmtouch", 1),
+    ),
+    Goal(
+        "staging from the page cache against the streaming copy",
+        *({**STAGED, "use": "again"}, "bulkmm", "streaming", NEAR),
     ),
     Goal(
         "what is there already against populating it",

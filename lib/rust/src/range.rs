@@ -53,8 +53,7 @@ impl Cause {
         const ALL: [Cause; 29] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
             Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
-            Preempted, Range, Overlap, Ready, Fragmented, NoHuge, File, Changed,
-            Seal,
+            Preempted, Range, Overlap, Ready, Fragmented, NoHuge, File, Changed, Seal,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)

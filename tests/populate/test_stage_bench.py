@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`bulkmm bench stage`: every way, from the disk and from the page cache."""
+
+import os
+from pathlib import Path
+
+import rootlib
+from populatelib import MIB, PROGRAM
+from programs import run_program
+
+from bulkmm.results.model import Document
+
+
+def test_every_way_has_the_file_in_memory(tmp_path: Path) -> None:
+    rootlib.needs_root()
+    (tmp_path / "file").write_bytes(os.urandom(8 * MIB))
+    words = ["--file", tmp_path / "file", "--processes", "1", "-o", tmp_path / "r.json"]
+    with rootlib.alone_with_the_pool():
+        result = run_program([*PROGRAM, "bench", "stage", *words], timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    document = Document.read(tmp_path / "r.json")
+    ways = {(each.use, each.way) for each in document.results}
+    from_disk = {"bulkmm", "mmap-copy"}
+    cached = from_disk | {"streaming", "populate-streaming"}
+    assert ways >= {("", way) for way in from_disk} | {("again", way) for way in cached}
+    assert all(check.ok for check in document.checks)
+    assert len(document.checks) == len(from_disk) + len(cached)
+
+
+def test_the_file_is_checked_first(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    for name in ("file", "none"):
+        words = ["--file", tmp_path / name]
+        result = run_program([*PROGRAM, "bench", "stage", *words], timeout=60)
+        assert result.returncode
+        assert f"{name}: give a file of whole 2 MiB" in result.stderr
