@@ -53,6 +53,7 @@ def check_all(kernel: Kernel, table: Table) -> list[Check]:
         *_check_inert(root, kernel),
         *_check_missed_devices(root),
         *(_check_option(kernel, name) for name in requirements.WITH),
+        *_check_untested(root, kernel),
         _check_ftrace(root),
         _check_tracefs(root),
         *_check_loading(root, kernel),
@@ -132,6 +133,16 @@ def _check_option(kernel: Kernel, name: str) -> Check:
     return Check(f"CONFIG_{name}", NO, "not set", remedy)
 
 
+def _check_untested(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
+    """Check for options with which the module does not build."""
+    for name in requirements.read_kernels("untested"):
+        if kernel.has_option(name):
+            state = CARE if modules.is_loaded(root) else NO  # somebody took the risk
+            message = "set: the module was not tested on such kernels"
+            remedy = f"boot a kernel without CONFIG_{name}"
+            yield Check(f"CONFIG_{name}", state, message, remedy)
+
+
 def _check_ftrace(root: SystemFiles) -> Check:
     name, value = "kernel.ftrace_enabled", root.read("/proc/sys/kernel/ftrace_enabled")
     if value is None and not root.is_dir("/proc/sys/kernel"):
@@ -204,10 +215,6 @@ def _check_preemption(root: SystemFiles, kernel: Kernel) -> Check:
     # in parentheses: the current model
     now = re.search(r"\((\w+)\)", root.read(PREEMPTION) or "")
     option = next((model for model in MODELS if kernel.has_option(model)), "")
-    if option == MODELS[0]:
-        state = CARE if modules.is_loaded(root) else NO
-        message = "rt: the module was not tested on kernels with CONFIG_PREEMPT_RT"
-        return Check("preemption", state, message, "boot a kernel without it")
     models = {
         "as the scheduler says": now and now[1],
         "as it was booted": kernel.find_parameter("preempt"),

@@ -18,3 +18,6 @@ models-x86_64-6.12 := none voluntary full
 models-x86_64-6.1 := none voluntary full
 models-x86_64-7.2 := full lazy
 models-x86_64-7.3 := full lazy
+
+# Options that no kernel had that was booted: such kernels are refused.
+untested := PREEMPT_RT ARM64_16K_PAGES ARM64_64K_PAGES

@@ -23,8 +23,9 @@ endif
 ifeq ($(bmm-known)$(BMM_ANY_KERNEL),)
 $(error bulkmm was not tested on Linux $(bmm-this) here, but on $(bmm-list) (BMM_ANY_KERNEL=1 builds all the same))
 endif
-ifeq ($(CONFIG_PREEMPT_RT)$(BMM_ANY_KERNEL),y)
-$(error bulkmm was not tested on kernels with CONFIG_PREEMPT_RT, as this one (BMM_ANY_KERNEL=1 builds all the same))
+bmm-untested := $(strip $(foreach option,$(untested),$(if $(CONFIG_$(option)),CONFIG_$(option))))
+ifneq ($(if $(BMM_ANY_KERNEL),,$(bmm-untested)),)
+$(error bulkmm was not tested on kernels with $(bmm-untested), as this one (BMM_ANY_KERNEL=1 builds all the same))
 endif
 ifeq ($(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS),)
 $(error bulkmm could not attach to this kernel: it lacks CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)

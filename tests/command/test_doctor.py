@@ -62,13 +62,16 @@ def test_all_would_attach(bulkmm: Command) -> None:
     assert "ok    kernel " in output
 
 
-def test_a_real_time_kernel(kernel: Fake, bulkmm: Command) -> None:
-    kernel.write(CONFIG, f"{kernel.read(CONFIG)}\nCONFIG_PREEMPT_RT=y\n")
+@pytest.mark.parametrize("name", ["CONFIG_PREEMPT_RT", "CONFIG_ARM64_16K_PAGES"])
+def test_an_option_that_was_not_tested(
+    kernel: Fake, bulkmm: Command, name: str
+) -> None:
+    kernel.write(CONFIG, f"{kernel.read(CONFIG)}\n{name}=y\n")
     result = bulkmm("doctor", "--json")
     assert result.code == Exit.VERDICT
-    assert states_of(result.json)["preemption"] == "no"
+    assert states_of(result.json)[name] == "no"
     load_module(kernel)  # somebody took the risk
-    assert states_of(bulkmm("doctor", "--json").json)["preemption"] == "care"
+    assert states_of(bulkmm("doctor", "--json").json)[name] == "care"
 
 
 def test_without_proc(kernel: Fake, bulkmm: Command) -> None:

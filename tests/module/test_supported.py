@@ -71,6 +71,7 @@ WAS = f"here, but on {', '.join(SERIES)} (BMM_ANY_KERNEL=1"
         (NEWEST, (X86_64, *CLANG, "CONFIG_CFI=y"), ""),
         # static calls of arm64 are by pointer
         (NEWEST, (ARM64, *CLANG, "CONFIG_CFI=y"), "CONFIG_CFI on arm64"),
+        (NEWEST, (ARM64, "CONFIG_ARM64_16K_PAGES=y"), "with CONFIG_ARM64_16K_PAGES,"),
         ("5.10", ("CONFIG_MODULES=",), ""),  # cleaning asks nothing
     ],
 )
