@@ -92,7 +92,12 @@ def measure_stage(job: Job, observer: Observer | None = None) -> Document:
         "fio-huge": [*FIO, *RING, "--mem=mmaphuge", "--hugepage-size=2M"],
         "fio-threads": [
             *(*FIO, "--mem=mmaphuge", "--hugepage-size=2M", "--ioengine=psync"),
-            *("--bs=8M", "--numjobs=4", "--thread", "--group_reporting"),
+            *(
+                f"--bs={min(8 * MIB, job.size // 4)}",
+                "--numjobs=4",
+                "--thread",
+                "--group_reporting",
+            ),
             *(f"--size={job.size // 4}", f"--offset_increment={job.size // 4}"),
         ],
         "dd": ["dd", "of=/dev/null", "iflag=direct", "bs=16M", f"if={job.path}"],
