@@ -17,7 +17,6 @@ import os
 import secrets
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,6 +36,11 @@ from bulkmm.shell.errors import BulkmmError, UsageError
 
 ROOT = SystemFiles(Path("/"))
 SMALL, TRANSPARENT = size.name_size(mmap.PAGESIZE), "thp"
+HUGE_HOME = "/sys/kernel/mm/transparent_hugepage"
+NO_HUGE = (
+    "the kernel gives shared memory no transparent huge pages: write advise to "
+    f"{HUGE_HOME}/shmem_enabled"
+)
 LARGEST = "64T"
 SEALS = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 LONGEST = 4096  # bytes of what a process says
@@ -60,7 +64,7 @@ class Kind:
         if self.page not in list_pages():
             raise UsageError(f"page {self.page}: there are {', '.join(list_pages())}")
         whole = 0 < self.nbytes <= size.parse_bytes(LARGEST, LARGEST)
-        if not whole or self.nbytes % (self.huge or mmap.PAGESIZE):
+        if not whole or self.nbytes % self._find_unit():
             raise UsageError(
                 f"{self.nbytes} bytes: give a multiple of the page, {LARGEST} at most"
             )
@@ -74,6 +78,12 @@ class Kind:
         if self.page in (SMALL, TRANSPARENT):
             return 0
         return size.parse_bytes(self.page, LARGEST)
+
+    def _find_unit(self) -> int:
+        """Return the bytes of a page."""
+        if self.page == TRANSPARENT:
+            return int(ROOT.read(f"{HUGE_HOME}/hpage_pmd_size") or mmap.PAGESIZE)
+        return self.huge or mmap.PAGESIZE
 
     def matches(self, wanted: "Kind") -> bool:
         """Tell whether this kind is what is asked for."""
@@ -142,11 +152,13 @@ class Memory:
                 area.madvise(mmap.MADV_HUGEPAGE)
             try:
                 libbulkmm.populate(area, node=node, threads=int(idle))
-            except libbulkmm.Error as error:
-                raise BulkmmError(str(error)) from error
-            if self.kind.page == TRANSPARENT:  # sysfs may forbid more (shmem_enabled)
-                with suppress(libbulkmm.Error):
+                if self.kind.page == TRANSPARENT:
                     libbulkmm.collapse(area)
+            except libbulkmm.Error as error:
+                if error.cause == "fragmented":  # the rest is of small pages
+                    return
+                text = NO_HUGE if error.cause == "no_huge" else str(error)
+                raise BulkmmError(text) from error
 
     def free_pages(self) -> None:
         """Cut it to nothing, whoever has it."""

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from commandlib import ROOT, check_schema
 from programs import run_program
+from rootlib import alone_with_the_pool
 
 from bulkmm.populate.libbulkmm import pool
 
@@ -151,6 +152,19 @@ def check_status(server: Running) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(server.run("leases", "--json").stdout)
     check_schema(document)
     return document
+
+
+@contextmanager
+def shared_huge_pages(word: str) -> Iterator[None]:
+    """Have the kernel's setting for transparent huge pages of shared memory."""
+    file = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    with alone_with_the_pool():
+        usual = file.read_text().partition("[")[2].partition("]")[0]
+        file.write_text(word)
+        try:
+            yield
+        finally:
+            file.write_text(usual)
 
 
 def count_free_huge() -> int:

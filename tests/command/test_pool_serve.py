@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rootlib import huge_pages
+from rootlib import huge_pages, needs_root
 from servelib import (
     COMMAND,
     LONGEST,
@@ -21,6 +22,7 @@ from servelib import (
     check_status,
     count_free_huge,
     run_server,
+    shared_huge_pages,
     short_directory,
     wait_until,
 )
@@ -68,18 +70,30 @@ def wait_for_stock(server: Running) -> None:
     wait_until(lambda: all(s["ready"] == s["count"] for s in server.status()["stock"]))
 
 
-@pytest.mark.parametrize("page", ["4K", "thp"])
-def test_stock_is_resident_zero_and_handed_out_once(page: str) -> None:
-    with run_server("--stock", f"8M,page={page},count=2") as server:
+def test_stock_is_resident_zero_and_handed_out_once() -> None:
+    with run_server("--stock", "8M,count=2") as server:
         for _ in range(4):
             wait_for_stock(server)
-            with server.take(8 * MIB, page=page) as lease:
+            with server.take(8 * MIB) as lease:
                 assert lease.resident >= lease.nbytes == 8 * MIB
                 assert not lease.has_content
                 assert is_zero(lease)
                 fill(lease)
         counts = server.status()["counts"]
         assert counts == {"new": 4, "kept": 0, "at_once": 4, "refused": 0}
+
+
+def test_transparent_huge_pages(server: Running) -> None:
+    needs_root()
+    with shared_huge_pages("advise"), server.take(8 * MIB, page="thp") as lease:
+        with lease.map() as memory:
+            memory[0]
+            smaps = Path("/proc/self/smaps").read_text()
+        assert re.search(r"memfd:bulkmm.*?ShmemPmdMapped: +[1-9]", smaps, re.DOTALL)
+        with pytest.raises(pool.PoolError, match="give a multiple of the page"):
+            server.take(MIB, page="thp")
+    with shared_huge_pages("deny"), pytest.raises(pool.PoolError, match="write advise"):
+        server.take(8 * MIB, page="thp")
 
 
 def test_the_same_pages_are_zero_for_the_next_client(server: Running) -> None:
