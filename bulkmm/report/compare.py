@@ -15,18 +15,18 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from msgspec.structs import replace
 
 from bulkmm.control.format import format_size
+from bulkmm.report import mmtests
 from bulkmm.results import conditions, result_tables, stats
-from bulkmm.results.model import ALPHA, NS, Document, Key, Ratio, Result
+from bulkmm.results.model import ALPHA, Document, Key, Ratio, Result
 from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.errors import Exit, UsageError
 
@@ -341,52 +341,6 @@ def _row(cell: Cell) -> tuple[str, ...]:
     )
 
 
-US = 1e3
-PERCENT = 100.0
-
-
-def _spread(samples: list[float]) -> float:
-    return stdev(samples) if len(samples) > 1 else 0.0
-
-
-STATISTICS: dict[str, Callable[[list[float]], float]] = {
-    "Min": min,
-    "Amean": fmean,
-    "Stddev": _spread,
-    "CoeffVar": lambda samples: PERCENT * _spread(samples) / fmean(samples),
-    "Max": max,
-}
-
-
-def format_mmtests(cells: list[Cell], names: tuple[str, str]) -> Iterator[str]:
-    """Return the comparison as MMTests' compare prints it, which the list reads.
-
-    A row per statistic and arm, a column per side. In brackets: by how much less the
-    side takes than A, in percent of A. Times are in microseconds.
-    """
-    arms = {f"{one.before.scenario}-{one.before.variant}": one for one in cells}
-    width = max(map(len, arms))
-    wide = max(14, *map(len, names))
-    indent = " " * (len("CoeffVar") + 1 + width)
-    for part in ("A", "B"), names:
-        yield indent + "".join(f" {one:>{wide + 11}}" for one in part)
-    for name, statistic in STATISTICS.items():
-        for arm, cell in arms.items():
-            sides = [_samples(one) for one in (cell.before, cell.after)]
-            values = [statistic(samples) for samples in sides]
-            cells_ = (f" {v:{wide}.2f} ({_less(values[0], v):7.2f}%)" for v in values)
-            yield f"{name:8} {arm:{width}}{''.join(cells_)}"
-
-
-def _samples(result: Result) -> list[float]:
-    return [s / US if result.unit == NS else float(s) for s in result.samples]
-
-
-def _less(base: float, value: float) -> float:
-    """Return by how many percent of the base a value is below it."""
-    return PERCENT * (base - value) / base if base else 0.0
-
-
 def run_compare(args: argparse.Namespace) -> int:
     """Compare; the exit code tells whether something is proven slower."""
     if args.json and args.format == "mmtests":
@@ -397,7 +351,8 @@ def run_compare(args: argparse.Namespace) -> int:
         print(json.dumps(comparison.json(), indent=1))
     elif args.format == "mmtests":
         before, after = (side.revisions[0] for side in comparison.sides)
-        print("\n".join(format_mmtests(comparison.cells, (before, after))))
+        pairs = [(cell.before, cell.after) for cell in comparison.cells]
+        print("\n".join(mmtests.format_comparison(pairs, (before, after))))
     else:
         print_lines(comparison.heading())
         comparison.make_table().print()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the command's tests share: a kernel of their own, and the command."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fakekernel
@@ -10,6 +10,8 @@ from commandlib import Command, Result
 from servelib import Running, run_server, wait_until
 
 from bulkmm import cli
+from bulkmm.control.pools import TOTAL, Pool
+from bulkmm.pool import reserve
 
 
 @pytest.fixture
@@ -22,6 +24,22 @@ def kernel(tmp_path: Path) -> fakekernel.Fake:
 def loaded(kernel: fakekernel.Fake) -> fakekernel.Fake:
     """Return a kernel with the module."""
     return fakekernel.load_module(kernel)
+
+
+@pytest.fixture
+def change_totals(monkeypatch: pytest.MonkeyPatch) -> fakekernel.Change:
+    """Return what has a node take other totals than are written to it."""
+    write = Pool.write
+
+    def change(node: int, take: Callable[[int], int]) -> None:
+        def changed(self: Pool, name: str, value: int) -> None:
+            is_total = name == TOTAL and self.node == node
+            write(self, name, take(value) if is_total else value)
+
+        monkeypatch.setattr(Pool, "write", changed)
+        monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+
+    return change
 
 
 @pytest.fixture

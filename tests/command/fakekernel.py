@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A directory that looks like the /sys, /proc and /boot of a kernel."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bulkmm.control import requirements
 
+# node, what it takes of a total that is written
+Change = Callable[[int, Callable[[int], int]], None]
 RELEASE = "7.3.4+deb13-cloud-amd64"
 OPTIONS = (
     *requirements.WITH,

@@ -3,11 +3,10 @@
 
 import pytest
 from commandlib import Command, Result
-from fakekernel import NODE, Fake, make_pool, set_sizes
+from fakekernel import NODE, Change, Fake, make_pool, set_sizes
 
-from bulkmm.control.pools import TOTAL, Pool
+from bulkmm.control.pools import Pool
 from bulkmm.control.system_files import SystemFiles
-from bulkmm.pool import reserve
 from bulkmm.pool.run import NodeZeroed, _read_state
 from bulkmm.shell.errors import Exit
 
@@ -82,17 +81,10 @@ def test_a_shrink_takes_what_a_node_lacks_from_others(
 
 
 def test_others_make_up_for_a_node_that_gives_less(
-    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+    kernel: Fake, bulkmm: Command, change_totals: Change
 ) -> None:
     """Whose memory is in pieces too small, which nothing tells before."""
-    write = Pool.write
-
-    def limited(self: Pool, name: str, value: int) -> None:
-        least = 7 if name == TOTAL and self.node == 1 else value
-        write(self, name, min(value, least))
-
-    monkeypatch.setattr(Pool, "write", limited)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    change_totals(1, lambda value: min(value, 7))
     make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     set_sizes(kernel, {0: (4096, 4096), 1: (4096, 4096)})
     result = bulkmm("pool", "grow", "--page", "2M", "--size", "20M")
@@ -181,16 +173,10 @@ def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
 
 @pytest.mark.parametrize(("word", "pages"), [("grow", 11), ("shrink", 9)])
 def test_surplus_pages_of_other_nodes_on_6_1(
-    two: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch, word: str, pages: int
+    two: Fake, bulkmm: Command, change_totals: Change, word: str, pages: int
 ) -> None:
     """Whose kernel adds node 1's two to what is written for node 0."""
-    write = Pool.write
-
-    def added(self: Pool, name: str, value: int) -> None:
-        write(self, name, value + 2 * (name == TOTAL and self.node == 0))
-
-    monkeypatch.setattr(Pool, "write", added)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    change_totals(0, lambda value: value + 2)
     result = bulkmm("pool", word, "--page", "2M", "--size", "2M", "--node", "0")
     assert result.code == Exit.OK, result.err
     assert Pool(SystemFiles(two.root), 2 * MIB, 0).count_persistent() == pages

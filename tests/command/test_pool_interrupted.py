@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from commandlib import Command
-from fakekernel import Fake, make_pool, set_sizes
+from fakekernel import Change, Fake, make_pool, set_sizes
 
-from bulkmm.control.pools import TOTAL, Pool
+from bulkmm.control.pools import Pool
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.pool import grow, reserve
 from bulkmm.shell.errors import Exit
@@ -20,16 +20,9 @@ MIB = 1 << 20
 
 
 def test_what_was_lent_is_given_back_where_a_node_gave_less(
-    kernel: Fake, monkeypatch: pytest.MonkeyPatch
+    kernel: Fake, change_totals: Change
 ) -> None:
-    write = Pool.write
-
-    def limited(self: Pool, name: str, value: int) -> None:
-        least = 7 if name == TOTAL and self.node == 1 else value
-        write(self, name, min(value, least))
-
-    monkeypatch.setattr(Pool, "write", limited)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    change_totals(1, lambda value: min(value, 7))
     make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     set_sizes(kernel, {0: (4096, 4096), 1: (4096, 4096)})
     pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
@@ -39,15 +32,9 @@ def test_what_was_lent_is_given_back_where_a_node_gave_less(
 
 
 def test_what_others_add_meanwhile_stays(
-    kernel: Fake, bulkmm: Command, monkeypatch: pytest.MonkeyPatch
+    kernel: Fake, bulkmm: Command, change_totals: Change
 ) -> None:
-    write = Pool.write
-
-    def added(self: Pool, name: str, value: int) -> None:
-        write(self, name, value + 5 * (name == TOTAL and self.node == 0))
-
-    monkeypatch.setattr(Pool, "write", added)
-    monkeypatch.setattr(reserve.Reserved, "take", lambda *_: ())
+    change_totals(0, lambda value: value + 5)
     make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
     bulkmm("pool", "grow", "--page", "2M", "--size", "8M")
     pool_2m = Pool(SystemFiles(kernel.root), 2 * MIB)
