@@ -499,8 +499,10 @@ def stage_into(
     )
     try:
         report = call.finish(error)
-    except Error as failure:
-        if memory.failed < len(names):
+    except BaseException as failure:
+        if not error and fd < 0:  # progress raised when there was nothing left to end
+            os.close(memory.fd)
+        if isinstance(failure, Error) and memory.failed < len(names):
             name = os.fsdecode(names[memory.failed])
             at = f" (at byte {memory.at})" if memory.at else ""
             failure.strerror = f"{name}{at}: {failure.strerror}"
