@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -40,9 +41,8 @@ struct staging {
 	struct bmm_file *files;
 	size_t count;
 	struct source *sources;
-	char *start; /* of the mapping, in a room for its alignment */
-	char *room;  /* or MAP_FAILED */
-	size_t room_len;
+	char *start; /* of the mapping, or NULL */
+	size_t mapped;
 	size_t page; /* bytes of the memory's pages */
 	int fd;
 	bool owns_fd;
@@ -61,6 +61,18 @@ static int fail(struct staging *all, int error, enum bmm_cause cause)
 	return -error;
 }
 
+/* Waits until a lease is given back, but not for the writer of a FIFO. */
+static int open_cached(const char *path, int flags)
+{
+	int fd = open(path, flags);
+	struct stat status;
+
+	if (fd < 0 && errno == EAGAIN && !stat(path, &status) &&
+	    S_ISREG(status.st_mode))
+		fd = open(path, flags & ~O_NONBLOCK);
+	return fd;
+}
+
 /* Opens a file; @failed is its number until that has worked. */
 static int open_source(struct staging *all, size_t number)
 {
@@ -71,7 +83,7 @@ static int open_source(struct staging *all, size_t number)
 	size_t len;
 
 	all->memory->failed = number;
-	source->cached = open(path, flags);
+	source->cached = open_cached(path, flags);
 	if (source->cached < 0 || fstat(source->cached, &source->status))
 		return fail(all, errno, BMM_CAUSE_FILE);
 	if (!S_ISREG(source->status.st_mode))
@@ -172,12 +184,12 @@ static int check_sources(struct staging *all)
 static size_t place_files(const struct staging *all)
 {
 	size_t align = all->memory->page == BMM_THP ? huge_page() : all->page;
-	size_t at = 0, i;
+	size_t most = PTRDIFF_MAX - 2 * align, at = 0, i;
 
 	for (i = 0; i < all->count; i++) {
 		at = round_up(at, align);
 		all->files[i].offset = at;
-		if (all->files[i].len > PTRDIFF_MAX - 2 * align - at)
+		if (at > most || all->files[i].len > most - at)
 			return SIZE_MAX;
 		at += all->files[i].len;
 	}
@@ -192,16 +204,16 @@ static int use_file(struct staging *all)
 	struct stat status;
 	struct statfs fs;
 
-	all->fd = all->memory->fd;
 	if (all->memory->page > BMM_THP)
 		return fail(all, EINVAL, BMM_CAUSE_ARGUMENT);
-	if (fstatfs(all->fd, &fs) || fstat(all->fd, &status))
+	if (fstatfs(all->memory->fd, &fs) || fstat(all->memory->fd, &status))
 		return fail(all, errno, BMM_CAUSE_ARGUMENT);
 	if ((fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) ||
 	    status.st_blocks)
 		return fail(all, EINVAL, BMM_CAUSE_ARGUMENT);
 	if (fs.f_type == HUGETLBFS_MAGIC)
 		all->page = (size_t)fs.f_bsize;
+	all->fd = all->memory->fd; /* from here on undo() empties it */
 	return 0;
 }
 
@@ -227,18 +239,29 @@ static int make_memfd(struct staging *all)
 	return 0;
 }
 
-/* Where huge pages of the file are huge pages of the mapping. */
-static int map_aligned(struct staging *all, size_t len, size_t align)
+/*
+ * Where transparent huge pages of the file are those of the mapping; the kernel
+ * itself aligns hugetlb pages. If it fails, the kernel may have unmapped what
+ * was there, and another thread's mapping may have taken the place.
+ */
+static void *map_aligned(const struct staging *all, size_t align)
 {
-	all->room_len = round_up(len, align) + align;
-	all->room = mmap(NULL, all->room_len, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (all->room == MAP_FAILED)
-		return -1;
-	all->start = (char *)round_up((uintptr_t)all->room, align);
-	all->start = mmap(all->start, len, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_FIXED, all->fd, 0);
-	return all->start == MAP_FAILED ? -1 : 0;
+	char *room, *start;
+	void *mapped;
+	int error;
+
+	room = mmap(NULL, all->mapped + align, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return room;
+	start = (char *)round_up((uintptr_t)room, align);
+	mapped = mmap(start, all->mapped, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_FIXED, all->fd, 0);
+	error = errno;
+	munmap(room, (size_t)(start - room));
+	munmap(start + all->mapped, align - (size_t)(start - room));
+	errno = error;
+	return mapped;
 }
 
 /*
@@ -248,18 +271,25 @@ static int map_aligned(struct staging *all, size_t len, size_t align)
 static int map_memory(struct staging *all)
 {
 	size_t len = all->memory->len;
-	bool thp = all->memory->page == BMM_THP;
+	bool thp = all->memory->page == BMM_THP && all->page < huge_page();
+	void *start;
 
 	if (ftruncate(all->fd, (off_t)len))
 		return fail(all, errno, BMM_CAUSE_BACKING);
 	if (!len)
 		return 0;
-	if (map_aligned(all, round_up(len, all->page),
-			thp ? huge_page() : all->page))
+	all->mapped = round_up(len, all->page);
+	if (thp)
+		start = map_aligned(all, huge_page());
+	else
+		start = mmap(NULL, all->mapped, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, all->fd, 0);
+	if (start == MAP_FAILED)
 		return fail(all, errno,
 			    all->page > (size_t)sysconf(_SC_PAGESIZE) ?
 				    BMM_CAUSE_POOL :
 				    BMM_CAUSE_MEMORY);
+	all->start = start;
 	madvise(all->start, len, MADV_DONTFORK);
 	if (thp)
 		madvise(all->start, len, MADV_HUGEPAGE);
@@ -299,6 +329,8 @@ static ssize_t read_part(const struct part *part, size_t done, bool cached)
 	if (!cached && source->direct >= 0 && !(done & (page - 1))) {
 		got = pread(source->direct, part->to + done,
 			    round_up(left, page), part->at + (off_t)done);
+		/* what the disk has behind the end of the file */
+		memset(part->to + part->len, 0, -part->len & (page - 1));
 		if (got >= 0 || errno != EINVAL)
 			return got < (ssize_t)left ? got : (ssize_t)left;
 	}
@@ -313,7 +345,9 @@ static bool read_all(const struct part *part, bool cached,
 	ssize_t got;
 
 	for (done = 0; done < part->len; done += (size_t)got) {
-		got = read_part(part, done, cached);
+		do
+			got = read_part(part, done, cached);
+		while (got < 0 && errno == EINTR);
 		if (got > 0)
 			continue;
 		result->cause = got ? BMM_CAUSE_FILE : BMM_CAUSE_CHANGED;
@@ -450,8 +484,8 @@ static int stage_all(struct staging *all, const struct bmm_options *options)
 		error = read_files(all, options);
 	if (!error)
 		error = check_sources(all);
-	if (all->room != MAP_FAILED)
-		munmap(all->room, all->room_len);
+	if (all->start)
+		munmap(all->start, all->mapped);
 	return error ? error : seal(all);
 }
 
@@ -511,7 +545,7 @@ static int check_stage(const struct bmm_memory *memory, size_t count,
  * stored meanwhile by write() or truncate() is an error. Not noticed is what is
  * stored by way of a mapping and has not been written back, and what is within
  * the same tick of the file system's clock. After an error there is no memory,
- * and a program's own file is empty.
+ * and a program's own file is empty, or as it was if it was refused.
  *
  * Like bmm_populate(), it takes no thread's signals, does not call malloc()
  * itself, and needs 64 KiB of stack.
@@ -532,7 +566,6 @@ int bmm_stage(struct bmm_memory *memory, struct bmm_file *files, size_t count,
 	struct staging all = { .memory = memory,
 			       .files = files,
 			       .count = count,
-			       .room = MAP_FAILED,
 			       .page = (size_t)sysconf(_SC_PAGESIZE),
 			       .fd = -1 };
 	uint64_t start = bmm_host_clock();

@@ -9,6 +9,7 @@ import mmap
 import os
 import random
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -225,10 +226,11 @@ def broken_disk(place: Path) -> Iterator[Path]:
     """Mount a file system of an image that the block can cut: reading then fails."""
     rootlib.needs_root()
     image, mount = place / "image", place / "mount"
-    mount.mkdir()
-    with image.open("wb") as file:
-        file.truncate(64 * MIB)
-    subprocess.run(["mkfs.ext4", "-q", "-m0", image], check=True)
+    mount.mkdir(exist_ok=True)
+    if not image.exists():
+        with image.open("wb") as file:
+            file.truncate(64 * MIB)
+        subprocess.run(["mkfs.ext4", "-q", "-m0", image], check=True)
     if subprocess.run(["mount", "-o", "loop", image, mount], check=False).returncode:
         pytest.skip("no loop device to be had")
     try:
@@ -270,21 +272,100 @@ def test_a_file_of_the_program_becomes_the_memory(disk: Path, shm: Path) -> None
         with pytest.raises(libbulkmm.Error) as raised:
             libbulkmm.stage_into(file.fileno(), [path])
         assert raised.value.cause == "argument"
+        assert (shm / "to").read_bytes() == path.read_bytes()
         file.truncate(0)
         with pytest.raises(libbulkmm.Error):
             libbulkmm.stage_into(file.fileno(), [path, disk])
     assert (shm / "to").stat().st_blocks == 0
-    with (disk / "to").open("w+b") as file, pytest.raises(libbulkmm.Error):
+    (disk / "to").write_bytes(b"kept")
+    with (disk / "to").open("r+b") as file, pytest.raises(libbulkmm.Error):
         libbulkmm.stage_into(file.fileno(), [path])
+    assert (disk / "to").read_bytes() == b"kept"
 
 
-def test_what_progress_raises_ends_it(disk: Path) -> None:
+@pytest.mark.parametrize("last", [False, True])
+def test_what_progress_raises_ends_it(disk: Path, *, last: bool) -> None:
     paths = make_files(disk, sizes=(40 * MIB,))
 
-    def interrupt(_nbytes: int, _whole: int) -> None:
-        raise KeyboardInterrupt
+    def interrupt(nbytes: int, whole: int) -> None:
+        if nbytes == whole or not last:
+            raise KeyboardInterrupt
 
     before = count_open()
     with pytest.raises(KeyboardInterrupt):
         libbulkmm.stage(paths, progress=interrupt)
     assert count_open() == before
+
+
+def test_what_the_disk_has_behind_a_file_is_not_shown(disk: Path) -> None:
+    with broken_disk(disk) as mount:
+        make_files(mount, sizes=(PAGE,))
+    command = ["debugfs", "-w", "-R", "sif /f0 size 100", disk / "image"]
+    subprocess.run(command, check=True, capture_output=True)
+    with broken_disk(disk) as mount:
+        make_cold(mount / "f0")
+        with libbulkmm.stage([mount / "f0", mount / "f0"]) as staged:
+            check_content(staged, [mount / "f0"] * 2, PAGE)
+
+
+def test_too_many_bytes_for_an_address_space(shm: Path) -> None:
+    """Sparse files: the first leaves no room for the next, which would wrap."""
+    paths = [shm / "most", shm / "more"]
+    for path, size in zip(paths, ((1 << 63) - 1 - 2 * PAGE, 3 * PAGE), strict=True):
+        path.touch()
+        os.truncate(path, size)
+    with pytest.raises(libbulkmm.Error) as raised:
+        libbulkmm.stage(paths)
+    assert (raised.value.errno, raised.value.cause) == (errno.EFBIG, "argument")
+
+
+LEASE = """if True:
+    import fcntl, signal, sys
+    file = open(sys.argv[1], "r+b")
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    print("leased", flush=True)
+    signal.sigwait([signal.SIGIO])
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+"""
+
+
+def test_it_waits_until_a_lease_is_given_back(shm: Path) -> None:
+    (path,) = make_files(shm, sizes=(PAGE,))
+    command = [sys.executable, "-c", LEASE, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"leased\n"
+        with libbulkmm.stage([path]) as staged:
+            check_content(staged, [path], PAGE)
+    assert process.returncode == 0
+
+
+FAILING = """if True:
+    import ctypes, sys
+    from bulkmm.populate import libbulkmm, library
+    libbulkmm.set_library(str(library.BUILT_LIBRARY))
+    calls = ctypes.CDLL(None)
+    with libbulkmm.stage(sys.argv[1:]) as staged, open(sys.argv[1], "rb") as file:
+        assert staged[:] == file.read()
+    assert ctypes.c_int.in_dll(calls, "interrupted").value > 1
+    try:
+        libbulkmm.stage(sys.argv[1:], page="thp")
+    except libbulkmm.Error as error:
+        assert error.cause == "memory", error
+    taken = ctypes.c_void_p.in_dll(calls, "taken").value
+    assert ctypes.string_at(taken, 1) == bytes(1)  # it is mapped still
+"""
+
+
+def test_interrupted_reads_and_a_mapping_that_fails(disk: Path) -> None:
+    """Reads are repeated; what is mapped where the mapping failed is not touched."""
+    (path,) = make_files(disk, sizes=(3 * MIB,))
+    calls = disk / "failing_calls.so"
+    source = Path(__file__).with_name("failing_calls.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", calls, source], check=True)
+    subprocess.run(
+        [sys.executable, "-c", FAILING, path],
+        env={**os.environ, "LD_PRELOAD": str(calls)},
+        check=True,
+    )
