@@ -148,10 +148,7 @@ def _stage_to_files(stager: Stager, to: Path) -> list[Memory]:
     for path in parts:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} exists already: remove it, or give another")
-    try:
-        page = os.statvfs(to.parent if to in parts else to).f_bsize
-    except OSError as error:
-        raise BulkmmError(f"{to}: {error.strerror}") from error
+    page = _check_place(to, to.parent if to in parts else to, stager.huge)
     requests = [
         Request(path, stager.count_bytes(paths, page), stager.node)
         for path, paths in parts.items()
@@ -161,17 +158,23 @@ def _stage_to_files(stager: Stager, to: Path) -> list[Memory]:
         for file in files:
             paths = parts[file.path]
             _, memory = stager.stage(file.fd, paths, file.name)
-            os.fchmod(file.fd, _find_mode(paths))
+            os.fchmod(file.fd, 0o400)  # the original's directory may be closed
             memories.append(memory)
     return memories
 
 
-def _find_mode(paths: Sequence[Path]) -> int:
-    """Return who may read a copy: those who may read all of the files; none writes."""
-    mode = 0o444
-    for path in paths:
-        mode &= path.stat().st_mode
-    return mode
+def _check_place(to: Path, place: Path, huge: int | Literal["thp"]) -> int:
+    """Return the page size of a directory for the files."""
+    try:
+        page, device = os.statvfs(place).f_bsize, place.stat().st_dev
+    except OSError as error:
+        raise BulkmmError(f"{to}: {error.strerror}") from error
+    kind, _ = target.find_mount(device)
+    if kind not in target.MAGIC.values():
+        raise UsageError(f"{to} is on {kind}: give a place on tmpfs or hugetlbfs")
+    if huge == THP and kind == "hugetlbfs":
+        raise UsageError(f"{to} is on hugetlbfs, which is huge without --huge thp")
+    return page
 
 
 def _print_memories(memories: Sequence[Memory], args: argparse.Namespace) -> None:

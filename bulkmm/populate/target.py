@@ -282,7 +282,7 @@ def _make_target(request: Request, fd: int, *, has_name: bool = True) -> Target:
 
 def _need_memory(path: Path, device: int, fd: int | None = None) -> str:
     """Return the kind of a file system, whose pages must stay in memory."""
-    kind, options = _find_mount(device)
+    kind, options = find_mount(device)
     if kind == UNKNOWN and fd is not None:
         kind = _read_magic(fd)
     if kind not in MEMORY and not {"dax", "dax=always"} & set(options.split(",")):
@@ -367,7 +367,7 @@ def _check_device(
     return size, align
 
 
-def _find_mount(device: int) -> tuple[str, str]:
+def find_mount(device: int) -> tuple[str, str]:
     """Return kind and options of the file system with a device number."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     # names may have any byte but those that the kernel escapes

@@ -47,8 +47,8 @@ def test_a_mount_of_another_may_have_any_name(
         b"30 1 0:27 / /mnt/\xc2\xa0 rw,noexec - tmpfs none rw,size=1k\n"
     )
     monkeypatch.setattr(target, "MOUNTS", mounts)
-    assert target._find_mount(os.makedev(0, 27)) == ("tmpfs", "rw,noexec,rw,size=1k")
-    assert target._find_mount(os.makedev(0, 28)) == ("an unknown file system", "")
+    assert target.find_mount(os.makedev(0, 27)) == ("tmpfs", "rw,noexec,rw,size=1k")
+    assert target.find_mount(os.makedev(0, 28)) == ("an unknown file system", "")
 
 
 def find_tightest(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rootlib
 from populatelib import MIB, PROGRAM
 from programs import run_program
 
@@ -34,7 +35,6 @@ def model(tmp_path: Path) -> Path:
     (place / "part-1").write_bytes(os.urandom(3 * MIB + 5))
     (place / "part-2").write_bytes(os.urandom(MIB))
     (place / "empty").touch()
-    (place / "part-2").chmod(0o600)
     return place
 
 
@@ -52,12 +52,12 @@ def staged_memfd(*words: object) -> Iterator[tuple[subprocess.Popen[str], Any]]:
 
 
 def test_each_becomes_a_file_of_a_directory(shm: Path, model: Path) -> None:
-    """With the same name and size; who may not read the file may not read its copy."""
+    """With the same name and size; only the owner may read it."""
     run_stage(*sorted(model.iterdir()), "--to", shm)
     for path in model.iterdir():
         copy = shm / path.name
         assert copy.read_bytes() == path.read_bytes()
-        assert copy.stat().st_mode & 0o777 == path.stat().st_mode & 0o444
+        assert copy.stat().st_mode & 0o7777 == 0o400
 
 
 def test_all_become_a_single_file(shm: Path, model: Path) -> None:
@@ -117,6 +117,7 @@ def test_killed_at_any_time_it_leaves_nothing(shm: Path, wait: float) -> None:
         (["MODEL/part-1", "--to", "SHM/none/a"], "SHM/none"),
         (["MODEL/part-1", "--to", "SHM/old"], "SHM/old exists already"),
         (["MODEL/part-1", "--to", "SHM", "--huge", "2M"], "only applies to a memfd"),
+        (["MODEL/part-1", "--to", "/proc"], "/proc is on proc: give a place on tmpfs"),
         (["MODEL/part-1", "--huge", "3M"], "--huge 3M: not a page size"),
         (["MODEL/part-1", "--node", "999"], "there is no memory node 999"),
     ],
@@ -133,3 +134,24 @@ def test_what_is_refused(
     assert code.returncode
     assert wanted in code.stderr
     assert [path.name for path in shm.iterdir()] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "message"),
+    [
+        ("ramfs", [], "is on ramfs: give a place on tmpfs or hugetlbfs"),
+        ("hugetlbfs", ["--huge", "thp"], "hugetlbfs, which is huge without"),
+    ],
+)
+def test_file_systems_that_are_refused(
+    tmp_path: Path, model: Path, kind: str, words: list[str], message: str
+) -> None:
+    rootlib.needs_root()
+    place = tmp_path / "mount"
+    place.mkdir()
+    subprocess.run(["mount", "-t", kind, "none", place], check=True)
+    try:
+        result = run_stage(model / "part-1", "--to", place, *words, code=2)
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert message in result.stderr
