@@ -111,7 +111,7 @@ bench kernel: bench.kernel.run:run_kernel
 --module FILE  take this bulkmm.ko, none, or the default: the lab's, or the installed
     one, or one built against installed headers
 --against KERNEL  compare with this kernel, named in the same ways. With --module, the
-    first kernel's module, other methods and the CPU's limit run, too
+    first kernel's module where it attaches, other methods and the CPU's limit run, too
 --mitigations {{host,on,off}} = host  patch returns as this machine's kernel has them,
     or with mitigations on, or off
 --size SIZE  set the size of the device or of the clearing
