@@ -183,11 +183,12 @@ static void callers_describe(struct callee *callee, const struct match *match,
 /* Compares a function with the row that it differs least from. */
 static void callers_judge(const struct match *matches, struct callee *callee)
 {
-	unsigned int differences, least = UINT_MAX;
 	static const struct match no_row = { .strangers = 1, .stranger = "?" };
+	const struct match *nearest = &no_row;
+	unsigned int differences, least = UINT_MAX;
+	const char *list = "";
 	size_t i;
 
-	callers_describe(callee, &no_row, "");
 	for (i = 0; i < ARRAY_SIZE(tried); i++) {
 		if (strcmp(tried[i].function, callee->function))
 			continue;
@@ -195,11 +196,12 @@ static void callers_judge(const struct match *matches, struct callee *callee)
 		if (differences >= least)
 			continue;
 		least = differences;
-		if (least)
-			callers_describe(callee, &matches[i], tried[i].callers);
-		else
-			callee->err = 0;
+		nearest = &matches[i];
+		list = tried[i].callers;
 	}
+	callee->err = 0;
+	if (least) /* a hook may point to what it is described by */
+		callers_describe(callee, nearest, list);
 }
 
 /* Counts the calls of all hooked functions, in some 10 ms. */

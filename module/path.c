@@ -83,9 +83,10 @@ static int path_check_callers(const struct bmm_path *path,
 	const char *subject = hook->symbol;
 	int err = bmm_callers_check(hook->symbol, &subject);
 
-	if (err && ANY_CALLERS && !path->needs_all_hooks) {
-		pr_notice("%s: hooked all the same: %s: %s (%d)\n", path->name,
-			  subject, bmm_hook_strerror(err), err);
+	if ((err == -EREMCHG || err == -ENOLINK) && ANY_CALLERS &&
+	    !path->needs_all_hooks) {
+		pr_notice("%s: not refused: %s: %s (%d)\n", path->name, subject,
+			  bmm_hook_strerror(err), err);
 		err = 0;
 	}
 	if (err)

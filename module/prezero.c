@@ -12,7 +12,7 @@
  * enqueue_hugetlb_folio() and remove_hugetlb_folio() are the only ways back to
  * the free list and out of the pool. The latter matters, as a surplus page
  * comes from the page allocator without passing the former. So all their calls
- * must be calls: callers.c sees to it.
+ * must be calls: callers.c sees to it that each of their callers has one.
  *
  * prezero_fill.c has the filler, prezero_bitmap.c the bits.
  */

@@ -120,7 +120,7 @@ case_callers() {
 		set -- $row
 		load memmap=off hotplug=off "$1=on" fault_other="${5-}" \
 			fault_symbol="${4-${3%->*}}->${3#*->}"
-		if dmesg | grep -q " bulkmm: $1: hooked all the same: $3: "; then
+		if dmesg | grep -q " bulkmm: $1: not refused: $3: "; then
 			check "callers: built for any kernel: attached" hook_says 0
 			must remove
 			return
