@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from eventlib import Times, document, steady
 
-from bench import goals, populate, subjects
+from bench import goals, populate, stage, subjects
 from bench.kernel import measure
 from bulkmm import cli
 from bulkmm.results.model import Document
@@ -220,6 +220,9 @@ def test_every_goal_can_be_met_or_missed() -> None:
             for use in ("", "-again", "-misaligned", "-misaligned-again")}),
         (subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
         (populate.WAYS, {"populate-1g-4k": arms(madvise=9, bulkmm_1=8, python_1=8)}),
+        (stage.WAYS, {f"stage-4g-hugetlb{use}": arms(
+            bulkmm=5, fio=5, mmap_copy=9, dd=6, streaming=5)
+            for use in ("", "-again")}),
     )]  # fmt: skip
     results = Path(__file__).parents[2] / "results"
     for name in ("bench.json", "kernel-*.json", "populate.json"):
