@@ -195,6 +195,9 @@ class Worker:
                         _run_work(work, write_fd, parent)
                     finally:
                         os._exit(1)
+            except OSError:
+                os.close(self.report_fd)
+                raise
             finally:
                 os.close(write_fd)
         self.pid = pid

@@ -96,7 +96,7 @@ def _open_listener(path: str | None) -> Iterator[tuple[socket.socket, Store]]:
     descriptors = take_descriptors()
     store = Store(descriptors)
     stored = ("mem.", "use.")
-    listeners = [fd for n, fd in descriptors.items() if not n.startswith(stored)]
+    listeners = [fd for n, fd in descriptors if not n.startswith(stored)]
     if len(listeners) > 1:
         raise BulkmmError("systemd gave several sockets: one is served")
     if not listeners:

@@ -6,6 +6,7 @@ A client says one thing. Once that is to take memory, the kernel refuses all els
 it sends, and the end of its connection is the end of its lease.
 """
 
+import errno
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -32,6 +34,8 @@ PATIENCE = 10  # seconds until a client has said what it wants
 RETRY = 5  # seconds until stock is asked for again that was not to be had
 MOST = 64  # connections of a user, and as many memories
 SPARE = 64  # descriptors for all else
+FREERS = 4  # processes that free at once, for one user each: its client may stop one
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 NUMBER_OR_NULL = (int, type(None))
 MEMBERS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
@@ -114,7 +118,8 @@ class Server:
         self.memories: list[Memory] = []
         self.clients: dict[int, Client] = {}  # by descriptor
         self.filler: Worker | None = None
-        self.freer: Worker | None = None
+        self.freers: dict[Memory, Worker] = {}
+        self.retry = False  # soon: there was no descriptor, or no process, left
         self.problems: dict[Kind, tuple[str, float]] = {}  # why, and when to retry
         self.counts: Counter[str] = Counter()
         self.handlers: dict[int, Callable[[], None]] = {}
@@ -135,8 +140,11 @@ class Server:
         while True:
             self._schedule_work()
             pending = any(each.deadline < inf for each in self.clients.values())
-            timeout = 1 if pending or self.problems else None
+            timeout = 1 if pending or self.problems or self.retry else None
             last, events = self.listener.fileno(), self.epoll.poll(timeout)
+            if self.retry:
+                self.retry = False
+                self.epoll.modify(last, select.EPOLLIN)
             for fd, _ in sorted(events, key=lambda event: event[0] == last):
                 if handler := self.handlers.get(fd):
                     handler()
@@ -159,7 +167,10 @@ class Server:
         """Accept one client: those that have ended since make room for the next."""
         try:
             connection, _ = self.listener.accept()
-        except OSError:  # it has gone again
+        except OSError as error:  # else it has gone again
+            if error.errno in NO_ROOM:
+                self.epoll.modify(self.listener.fileno(), 0)
+                self.retry = True
             return
         client = read_peer(connection, time.monotonic() + PATIENCE)
         uid = client.uid
@@ -299,6 +310,8 @@ class Server:
             socket.send_fds(client.connection, data, [memory.fd], socket.MSG_NOSIGNAL)
         except OSError:  # it has gone
             self._end_client(client)
+            if not (memory.has_content or memory.freeing):
+                self._free_memory(memory)
 
     def _drop_memory(self, client: Client, name: str) -> None:
         if not (memory := self._find_name(client.uid, name)):
@@ -360,45 +373,49 @@ class Server:
 
     def _free_memory(self, memory: Memory) -> None:
         memory.freeing = True
+        if memory.name is not None:
+            self.store.forget_name(memory)
         if self.filler and self.filler.memory is memory:
             self.filler.stop()
 
     def _schedule_work(self) -> None:
-        """Free first, then fill what a client waits for, then stock."""
-        filled = self.filler.memory if self.filler else None
-        freeing = [m for m in self.memories if m.freeing and m is not filled]
-        if freeing and not self.freer:
-            self.freer = self._start_worker(freeing[0], idle=False)
-        if not any(m.freeing for m in self.memories):
-            self._make_stock()
+        """Free, and fill what a client waits for, or else stock."""
+        self._start_freeing()
+        self._make_stock()
         empty = [m for m in self.memories if not m.ready and not m.freeing]
         urgent = [m for m in empty if m.uid is not None]
-        wanted = (urgent or ([] if freeing else empty))[:1]
+        wanted = (urgent or empty)[:1]
         if wanted and self.filler:
             if self.filler.idle and urgent:
                 self.filler.stop()
         elif wanted:
-            self.filler = self._start_worker(wanted[0], idle=not urgent)
+            self._start_filling(wanted[0], idle=not urgent)
 
-    def _start_worker(self, memory: Memory, *, idle: bool) -> Worker | None:
+    def _start_freeing(self) -> None:
+        filled = self.filler.memory if self.filler else None
+        for memory in self.memories:
+            if not memory.freeing or memory is filled or len(self.freers) >= FREERS:
+                continue
+            if memory.uid in {each.uid for each in self.freers}:
+                continue
+            try:
+                worker = Worker(memory, memory.free_pages, idle=False)
+            except OSError:  # no process more; not here, as it may take forever
+                self.retry = True
+                return
+            self.freers[memory] = worker
+            self._watch(worker.report_fd, partial(self._finish_freeing, worker))
+
+    def _start_filling(self, memory: Memory, *, idle: bool) -> None:
+        work = partial(memory.fill_pages, idle=idle)
         try:
-            if memory.freeing:
-                worker = Worker(memory, memory.free_pages, idle=idle)
-                self._watch(worker.report_fd, self._finish_freeing)
-            else:
-                work = lambda: memory.fill_pages(idle=idle)  # noqa: E731
-                worker = Worker(memory, work, idle=idle)
-                self._watch(worker.report_fd, self._finish_filling)
-        except OSError as error:  # no process more
-            if memory.freeing:
-                memory.free_pages()
-                self._remove_memory(memory)
-            else:
-                self._fail_memory(
-                    memory, f"no process can be started: {error.strerror}"
-                )
-            return None
-        return worker
+            self.filler = Worker(memory, work, idle=idle)
+        except OSError as error:
+            why = f"no process can be started: {error.strerror}"
+            self._fail_memory(memory, why)
+            self.retry = True
+            return
+        self._watch(self.filler.report_fd, self._finish_filling)
 
     def _make_stock(self) -> None:
         now = time.monotonic()
@@ -419,7 +436,10 @@ class Server:
         self.problems[kind] = why, time.monotonic() + RETRY
 
     def _finish_filling(self) -> None:
-        worker, self.filler = self._collect_worker(self.filler), None
+        worker, self.filler = self.filler, None
+        if worker is None:
+            raise AssertionError("no process")
+        self._forget_descriptor(worker.report_fd)
         memory, error = worker.memory, worker.collect_error()
         if worker.stopped:
             return
@@ -431,16 +451,11 @@ class Server:
         if client := self._find_client(memory):
             self._hand_out(client, memory)
 
-    def _finish_freeing(self) -> None:
-        worker, self.freer = self._collect_worker(self.freer), None
+    def _finish_freeing(self, worker: Worker) -> None:
+        del self.freers[worker.memory]
+        self._forget_descriptor(worker.report_fd)
         if not worker.collect_error():  # else it is tried again
             self._remove_memory(worker.memory)
-
-    def _collect_worker(self, worker: Worker | None) -> Worker:
-        if worker is None:
-            raise AssertionError("no process")
-        self._forget_descriptor(worker.report_fd)
-        return worker
 
     def _fail_memory(self, memory: Memory, why: str) -> None:
         """Refuse the client that waits for memory, or note why there is no stock."""
@@ -457,6 +472,8 @@ class Server:
         self.memories.remove(memory)
         self.store.forget_memory(memory)
         os.close(memory.fd)
+        for kind, (why, _) in self.problems.items():  # there may be room now
+            self.problems[kind] = why, 0
 
 
 def _check_limit(

@@ -10,7 +10,7 @@ See systemd.service(5), FileDescriptorStoreMax=; sd_notify(3); sd_listen_fds(3).
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from bulkmm.pool.memory import Kind, Memory, adopt_memory
@@ -19,24 +19,27 @@ from bulkmm.shell.errors import BulkmmError
 FIRST = 3  # of the descriptors that systemd gives
 
 
-def take_descriptors() -> dict[str, int]:
-    """Return the descriptors that systemd gives this process, by their names."""
+def take_descriptors() -> list[tuple[str, int]]:
+    """Return the descriptors that systemd gives this process, each with its name.
+
+    All sockets of a unit have the same.
+    """
     number = int(os.environ.pop("LISTEN_FDS", 0))
     names = os.environ.pop("LISTEN_FDNAMES", "").split(":")
     if os.environ.pop("LISTEN_PID", "") != str(os.getpid()):
-        return {}
+        return []
     fds = range(FIRST, FIRST + number)
     for fd in fds:
         os.set_inheritable(fd, False)  # noqa: FBT003 - its only argument
     names += [str(fd) for fd in fds[len(names) :]]
-    return dict(zip(names, fds, strict=False))
+    return [*zip(names, fds, strict=False)]
 
 
 class Store:
     """The descriptors that systemd holds, if it does."""
 
-    def __init__(self, descriptors: dict[str, int]) -> None:
-        self.descriptors = descriptors
+    def __init__(self, descriptors: Iterable[tuple[str, int]]) -> None:
+        self.descriptors = dict(descriptors)
         self.socket: socket.socket | None = None
         if address := os.environ.pop("NOTIFY_SOCKET", ""):
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -64,11 +67,20 @@ class Store:
     def add_lease(self, memory: Memory, connection: socket.socket) -> None:
         """Have memory and the connection of its client held."""
         if not memory.has_content:
-            label = _make_label(memory)
-            self.notify_manager(f"FDSTORE=1\nFDNAME={label}", [memory.fd])
+            self._add_memory(memory)
         self.notify_manager(
             f"FDSTORE=1\nFDNAME=use.{memory.token}", [connection.fileno()]
         )
+
+    def _add_memory(self, memory: Memory) -> None:
+        label = _make_label(memory)
+        self.notify_manager(f"FDSTORE=1\nFDNAME={label}", [memory.fd])
+
+    def forget_name(self, memory: Memory) -> None:
+        """Have memory held without its name: the next server frees it."""
+        self.forget_memory(memory)  # first: systemd holds a descriptor once
+        memory.name = None
+        self._add_memory(memory)
 
     def forget_connection(self, memory: Memory) -> None:
         """Have a connection no longer held; systemd has seen its end, too."""

@@ -32,6 +32,8 @@ server.PATIENCE, server.RETRY = 0.2, 0.2
 sys.exit(cli.main(sys.argv[1:]))
 """
 NOBODY = 65534
+# as long as it takes to see it being filled
+SLOW = 1 << 30
 
 
 def wait_until(condition: Callable[[], Any]) -> Any:

@@ -2,6 +2,7 @@
 """``bulkmm pool serve``: whose memory it is, from when on, and until when."""
 
 import fcntl
+import gc
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from servelib import (
     LONGEST,
     MIB,
     NOBODY,
+    SLOW,
     Running,
     as_nobody,
     check_status,
@@ -195,6 +197,19 @@ def test_a_name_keeps_content_until_it_is_dropped(server: Running) -> None:
     server.run("drop", "cache")
 
 
+def test_a_lease_lasts_until_it_is_closed_once(server: Running) -> None:
+    leases = {*pool._leases}
+    memory = server.take(MIB).map()
+    gc.collect()
+    memory[:] = PATTERN
+    assert server.states() == ["leased"]
+    (lease,) = pool._leases - leases
+    lease.close()
+    stranger = os.dup2(0, lease.fd)
+    lease.close()
+    os.close(stranger)
+
+
 def test_a_name_is_of_one_user() -> None:
     with run_server("--user", "nobody") as server:
         Path(server.path).chmod(0o666)
@@ -319,20 +334,25 @@ class Manager:
             elif "FDSTOREREMOVE" in message and message["FDNAME"] in self.held:
                 os.close(self.held.pop(message["FDNAME"]))
 
-    def start(self) -> Running:
+    def start(self, sockets: int = 1) -> Running:
         """Start a server with what is held."""
         self.heed()
-        fds = {"bulkmm-serve.socket": self.listener.fileno(), **self.held}
-        numbers = ",".join(map(str, fds.values()))
+        fds = [("bulkmm-serve.socket", self.listener.fileno())] * sockets
+        fds += self.held.items()
+        numbers = ",".join(str(fd) for _, fd in fds)
         environment = {
             **os.environ,
             "LISTEN_FDS": str(len(fds)),
-            "LISTEN_FDNAMES": ":".join(fds),
+            "LISTEN_FDNAMES": ":".join(name for name, _ in fds),
             "NOTIFY_SOCKET": self.notify.getsockname(),
         }
         argv = [sys.executable, "-c", STARTER, numbers, *COMMAND, "pool", "serve"]
         process = subprocess.Popen(
-            argv, env=environment, pass_fds=[*fds.values()], text=True
+            argv,
+            env=environment,
+            pass_fds=[fd for _, fd in fds],
+            stderr=subprocess.PIPE,
+            text=True,
         )
         return Running(process, self.path)
 
@@ -366,6 +386,38 @@ def test_leases_and_names_outlive_the_server_where_systemd_holds_them() -> None:
             assert [name.split(".")[0] for name in manager.held] == ["mem"]
         finally:
             server.kill()
+
+
+def test_a_name_that_was_dropped_does_not_come_back() -> None:
+    """Not even where the server is killed before the memory is freed."""
+    with short_directory() as place:
+        manager = Manager(place)
+        server = manager.start()
+        try:
+            with server.take(MIB, name="cache"), server.take(SLOW):
+                pass
+            wait_until(server.list_workers)
+            (worker,) = server.list_workers()
+            os.kill(worker, signal.SIGSTOP)  # what is of the same user waits
+            wait_until(lambda: "kept" in server.states())
+            pool.drop("cache", path=server.path)
+            assert server.states() == ["freeing"] * 2
+            server.kill()
+            server = manager.start()
+            with server.take(MIB, name="cache") as lease:
+                assert not lease.has_content
+                wait_until(lambda: server.states() == ["leased"])
+        finally:
+            server.kill()
+
+
+def test_systemd_gives_one_socket() -> None:
+    with short_directory() as place:
+        manager = Manager(place)
+        server = manager.start(sockets=2)
+        _, error = server.process.communicate(timeout=LONGEST)
+        assert server.process.returncode == Exit.ENVIRONMENT
+        assert error == "bulkmm: systemd gave several sockets: one is served\n"
 
 
 def test_systemd_can_start_it() -> None:

@@ -6,6 +6,7 @@ A sentence for whoever asked, and afterwards the server serves, and all memory i
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -21,7 +22,9 @@ from servelib import (
     COMMAND,
     LONGEST,
     MIB,
+    SLOW,
     Running,
+    as_nobody,
     count_free_huge,
     run_server,
     short_directory,
@@ -33,8 +36,6 @@ from bulkmm.populate.libbulkmm import pool
 from bulkmm.shell.errors import Exit
 
 TAKE = {"version": 1, "op": "take", "bytes": MIB, "page": "4K"}
-# as long as it takes to see it being filled
-SLOW = 1 << 30
 
 
 def count_descriptors(server: Running) -> int:
@@ -93,6 +94,74 @@ class waiting_client(ExitStack):  # noqa: N801 - a context
 
     def __enter__(self) -> Any:
         return self.enter_context(self.client)
+
+
+def test_without_a_process_freeing_waits() -> None:
+    """Nothing is lost, and a client is told."""
+    with make_cgroup("pids", max="2") as inside, run_server(inside=inside) as server:
+        most = Path("/sys/fs/cgroup/pids") / f"bulkmm-test-{os.getpid()}" / "pids.max"
+        with server.take(MIB):
+            wait_until(lambda: not server.list_workers())
+            count = count_descriptors(server)
+            most.write_text("1")
+            for _ in range(3):
+                with pytest.raises(pool.PoolError, match="no process can be started"):
+                    server.take(MIB)
+        assert server.states() == ["freeing"] * 4
+        # a connection fewer than then, that of status more, and the memory of three
+        assert count_descriptors(server) <= count + 3
+        most.write_text("2")
+        wait_until(server.is_clean)
+
+
+def test_without_a_descriptor_clients_wait(server: Running) -> None:
+    """It sleeps meanwhile: each time, it gives up its CPU of its own accord."""
+    pid = server.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    sleeps = count_sleeps(pid)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.connect(server.path)
+        client.send(json.dumps(TAKE).encode())
+        wait_until(lambda: count_sleeps(pid) >= sleeps + 2)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        assert b'"content": false' in client.recv(4096)
+
+
+def count_sleeps(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def test_a_client_that_stops_freeing_stops_nobody_else() -> None:
+    """As by a write() from a mapping whose page does not come: the process hangs."""
+    with run_server("--stock", "4M", "--user", "nobody") as server:
+        Path(server.path).chmod(0o666)
+        wait_until(lambda: server.states() == ["stock"])
+        server.take(SLOW).close()
+        wait_until(lambda: "freeing" in server.states() and server.list_workers())
+        for worker in server.list_workers():
+            os.kill(worker, signal.SIGSTOP)
+        with as_nobody():
+            server.take(4 * MIB).close()
+        wait_until(lambda: server.states() == ["freeing", "stock"])
+        for worker in server.list_workers():
+            os.kill(worker, signal.SIGCONT)
+        wait_until(lambda: server.states() == ["stock"])
+
+
+def test_what_was_never_sent_is_no_content() -> None:
+    with run_server("--stock", "4M") as server:
+        wait_until(lambda: server.states() == ["stock"])
+        server.process.send_signal(signal.SIGSTOP)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.connect(server.path)
+            request = {**TAKE, "bytes": 4 * MIB, "name": "cache"}
+            client.send(json.dumps(request).encode())
+        server.process.send_signal(signal.SIGCONT)
+        with server.take(4 * MIB, name="cache") as lease:
+            assert not lease.has_content
+        pool.drop("cache", path=server.path)
 
 
 def test_two_servers() -> None:

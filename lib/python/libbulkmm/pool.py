@@ -20,15 +20,16 @@ SOCKET = "/run/bulkmm/pool.sock"
 VERSION = 1
 LONGEST = 1 << 20  # bytes of a reply
 NO_ANSWER = "it closed the connection without an answer"
+_leases: "set[Lease]" = set()  # open: a collected connection would end its lease
 
 
 class PoolError(OSError):
     """A refusal of the server, or that there is none: a sentence."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lease:
-    """Memory, which is this program's until close().
+    """Memory, which is this program's until close(), also if nothing refers to this.
 
     has_content: it was kept under its name, and has what was stored there. resident:
     the bytes that have pages; fewer, if a program gave some of them back.
@@ -43,14 +44,20 @@ class Lease:
     has_content: bool
     resident: int
 
+    def __post_init__(self) -> None:
+        """Keep it until close()."""
+        _leases.add(self)
+
     def map(self) -> mmap.mmap:
         """Map all of it, shared."""
         return mmap.mmap(self.fd, self.nbytes)
 
     def close(self) -> None:
         """Give the memory back; under a name it is kept. Mappings must not be used."""
-        os.close(self.fd)
-        self.connection.close()
+        with suppress(KeyError):  # it is closed already
+            _leases.remove(self)
+            os.close(self.fd)
+            self.connection.close()
 
     def __enter__(self) -> Self:
         """Return the lease."""
