@@ -108,8 +108,8 @@ def test_without_a_process_freeing_waits() -> None:
                 with pytest.raises(pool.PoolError, match="no process can be started"):
                     server.take(MIB)
         assert server.states() == ["freeing"] * 4
-        # a connection fewer than then, that of status more, and the memory of three
-        assert count_descriptors(server) <= count + 3
+        # a connection fewer, and the memory of three; a pipe is open only for a moment
+        wait_until(lambda: count_descriptors(server) <= count + 2)
         most.write_text("2")
         wait_until(server.is_clean)
 
@@ -123,8 +123,10 @@ def test_without_a_descriptor_clients_wait(server: Running) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         client.connect(server.path)
         client.send(json.dumps(TAKE).encode())
-        wait_until(lambda: count_sleeps(pid) >= sleeps + 2)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        try:
+            wait_until(lambda: count_sleeps(pid) >= sleeps + 2)
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         assert b'"content": false' in client.recv(4096)
 
 
