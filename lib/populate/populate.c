@@ -176,7 +176,7 @@ static bool populate_at_once(const struct request *request,
 	    start + len + page < start || request->ranges->flags ||
 	    options->progress || options->ready || options->flags & BMM_ON_NODE)
 		return false;
-	len = (len + page - 1) & -page;
+	len = round_up(len, page);
 	if (len > SLICE_MAX && pages_worth_reading(start, read))
 		return false;
 	begin = to ? bmm_host_clock() : 0;

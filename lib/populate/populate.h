@@ -44,6 +44,12 @@ static inline unsigned int lower(unsigned int a, unsigned int b)
 	return !a || (b && b < a) ? b : a;
 }
 
+/* To a multiple of @page, a power of two. */
+static inline size_t round_up(size_t size, size_t page)
+{
+	return (size + page - 1) & -page;
+}
+
 /* maps.c: what is mapped where; of several mappings, what holds for all */
 #define READABLE   1U /* these three as PROCMAP_QUERY has them */
 #define WRITABLE   2U
@@ -375,7 +381,7 @@ bool is_hole(uintptr_t page);
 enum bmm_cause cause_of_no_reading(void);
 enum bmm_cause cause_of_failure(struct workers *workers);
 
-/* populate.c, and stage.c, which it calls for each slice */
+/* populate.c, and stage_read.c, which it calls for each slice */
 int populate_staged(const struct bmm_range *ranges, size_t count,
 		    const struct bmm_options *options,
 		    struct bmm_report *report, const struct staging *staging);

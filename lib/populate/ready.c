@@ -56,7 +56,7 @@ static uintptr_t piece_end(const struct workers *workers,
 	       len = workers->options.piece;
 	size_t done = from - extent->start, left = extent->end - from;
 
-	len = len ? (len + page - 1) & -page : PIECE;
+	len = len ? round_up(len, page) : PIECE;
 	if (!len || len - done % len > left) /* !len: it has wrapped around */
 		return extent->end;
 	return from + (len - done % len);

@@ -81,7 +81,7 @@ static size_t stack_size(size_t page)
 	if (least > (long)size)
 		size = (size_t)least;
 	dl_iterate_phdr(add_tls, &size);
-	return (size + page - 1) & -page;
+	return round_up(size, page);
 }
 
 /**
