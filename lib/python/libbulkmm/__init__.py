@@ -11,19 +11,23 @@ bmm_clear_parallel(3), bmm_copy(3), bmm_fill(3), bmm_stage(3).
 
 import ctypes
 import mmap
-import os
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from . import _library
 from ._buffers import locate_buffer
+from ._call import CAUSES, Call, Error, Progress, Ready, Report, Slow
+from ._stage import Staged, StagedFile, stage, stage_into
 
 __all__ = [
+    "CAUSES",
     "Error",
+    "Memory",
+    "Progress",
     "Range",
+    "Ready",
     "Report",
     "Slow",
     "Staged",
@@ -40,105 +44,11 @@ __all__ = [
     "version",
 ]
 
-CAUSES = (
-    "none",
-    "unknown",
-    "argument",
-    "node",
-    "hole",
-    "protected",
-    "special",
-    "pool",
-    "backing",
-    "poisoned",
-    "memory",
-    "cancelled",
-    "forked",
-    "compaction",
-    "reclaim",
-    "guard",
-    "key",
-    "userfault",
-    "limit",
-    "kernel",
-    "filter",
-    "preempted",
-    "range",
-    "overlap",
-    "ready",
-    "fragmented",
-    "no_huge",
-    "file",
-    "changed",
-    "seal",
-)
-TEXT = 512  # bytes of an error's sentence
+for public in (Error, Report, Slow, Staged, StagedFile):
+    public.__module__ = __name__  # in tracebacks, as programs name them
 
 # Anything with the buffer protocol or DLPack, or (address, nbytes).
 Memory: TypeAlias = Any
-Progress = Callable[[int, int], object]
-Ready = Callable[[int, int], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """A piece that took more than eight times as long as the others."""
-
-    address: int
-    nbytes: int
-    seconds: float
-    usual_seconds: float
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What was done: bytes, and up to which address all of it.
-
-    threads: the most that worked at once; touched: page by page, as the kernel is older
-    than 5.14 or forbids MADV_POPULATE_WRITE; huge: bytes in huge pages, as far as the
-    kernel tells; small: bytes that have small ones, as memory was compacted in vain;
-    text: the library's sentence, which piece was slow and why, or empty.
-    """
-
-    nbytes: int
-    reached: int
-    ns: int
-    threads: int
-    touched: bool
-    huge: int
-    small: int
-    slow: Slow | None
-    text: str
-
-    @property
-    def seconds(self) -> float:
-        """Return the time it took."""
-        return self.ns / 1e9
-
-
-class Error(OSError):
-    """A failure; cause is a word of bmm_populate(3), and report what was done.
-
-    failed: address and bytes of the page, range or piece in question, or None.
-    """
-
-    def __init__(
-        self,
-        errno: int,
-        text: str,
-        cause: str,
-        failed: tuple[int, int] | None,
-        report: Report,
-    ) -> None:
-        super().__init__(errno, text)
-        self.cause = cause
-        self.failed = failed
-        self.report = report
-
-    def __str__(self) -> str:
-        """Return the library's own sentence."""
-        return str(self.strerror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,101 +57,6 @@ class Range:
 
     buffer: Memory
     node: int | None = None
-
-
-def _cause_name(number: int) -> str:
-    return CAUSES[number] if number < len(CAUSES) else "unknown"
-
-
-class _Call:
-    """One call of the library: options, callbacks, report."""
-
-    def __init__(
-        self,
-        *,
-        threads: int,
-        flags: int = 0,
-        node: int | None = None,
-        piece: int = 0,
-        progress: Progress | None = None,
-        ready: Ready | None = None,
-    ) -> None:
-        if threads < 0 or piece < 0 or (node is not None and node < 0):
-            message = "threads, piece and node may not be negative"
-            raise ValueError(message)
-        self.raised: list[BaseException] = []
-        self.progress, self.ready = progress, ready
-        self.options = _library.Options(
-            size=ctypes.sizeof(_library.Options),
-            flags=flags | (0 if node is None else _library.ON_NODE),
-            threads=threads,
-            node=node or 0,
-            piece=piece,
-        )
-        # without a callback the main thread would not see Ctrl-C
-        if progress or threading.current_thread() is threading.main_thread():
-            self.options.progress = _library.Progress(self._report_progress)
-        if ready:
-            self.options.ready = _library.Ready(self._pass_piece)
-        self.report = _library.ReportStruct(size=ctypes.sizeof(_library.ReportStruct))
-
-    def _call_back(
-        self, function: Callable[[int, int], object] | None, first: int, second: int
-    ) -> int:
-        """Call the program; what it raises must not go through C, and stops it."""
-        try:
-            if function and not self.raised:
-                function(first, second)
-        except BaseException as error:  # noqa: BLE001
-            self.raised.append(error)
-        return len(self.raised)
-
-    def _report_progress(self, _context: object, nbytes: int, whole: int) -> int:
-        return self._call_back(self.progress, nbytes, whole)
-
-    def _pass_piece(self, _context: object, address: int, nbytes: int) -> int:
-        return self._call_back(self.ready, address, nbytes)
-
-    def _make_report(self) -> Report:
-        c = self.report
-        text = ctypes.create_string_buffer(TEXT)
-        _library.load_library().bmm_report_text(ctypes.byref(c), text, TEXT)
-        slow = None
-        if c.slow_len:
-            slow = Slow(
-                c.slow or 0,
-                c.slow_len,
-                c.slow_ns / 1e9,
-                c.usual_ns / 1e9,
-                _cause_name(c.slow_cause),
-            )
-        return Report(
-            nbytes=c.done,
-            reached=c.reached or 0,
-            ns=c.ns,
-            threads=c.threads,
-            touched=bool(c.touched),
-            huge=c.huge,
-            small=c.small,
-            slow=slow,
-            text=text.value.decode(),
-        )
-
-    def finish(self, error: int) -> Report:
-        """Return the report; raise what a callback raised, or the failure."""
-        if self.raised:
-            raise self.raised[0]
-        report = self._make_report()
-        if not error:
-            return report
-        failed = (self.report.failed or 0, self.report.failed_len)
-        raise Error(
-            -error,
-            report.text or os.strerror(-error),
-            _cause_name(self.report.cause),
-            failed if failed[1] else None,
-            report,
-        )
 
 
 def _whole_pages(located: list[tuple[int, int, int | None]]) -> list[tuple[int, int]]:
@@ -291,7 +106,7 @@ def populate_ranges(
     """
     flags = (_library.READ if read else 0) | (_library.IN_ORDER if in_order else 0)
     flags |= _library.COMPACT if compact else 0
-    call = _Call(
+    call = Call(
         threads=threads,
         flags=flags,
         node=node,
@@ -356,7 +171,7 @@ def collapse(buffer: Memory, *, progress: Progress | None = None) -> Report:
 
     Error: fragmented, if it ended early; no_huge, if the mapping allows none.
     """
-    call = _Call(threads=0, progress=progress)
+    call = Call(threads=0, progress=progress)
     library = _library.load_library()
     with locate_buffer(buffer, writable=False) as (address, nbytes):
         start = (address + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
@@ -380,7 +195,7 @@ def clear(
 ) -> Report:
     """Zero a buffer, with several threads from 64 MiB on; arguments as populate()."""
     flags = _library.IN_ORDER if in_order else 0
-    call = _Call(
+    call = Call(
         threads=threads, flags=flags, piece=piece, progress=progress, ready=ready
     )
     library = _library.load_library()
@@ -426,119 +241,6 @@ def fill(buffer: Memory, pattern: bytes) -> None:
     with locate_buffer(buffer) as (address, nbytes):
         library.bmm_fill(address, pattern, len(pattern), nbytes)
         library.bmm_drain()
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file in a memory: where it begins, and its bytes."""
-
-    path: str
-    offset: int
-    nbytes: int
-
-
-class Staged(mmap.mmap):
-    """Files in memory, a buffer that cannot be written, and where each is.
-
-    fd: the descriptor of the memory, for reading, closed with the buffer; what maps
-    files maps its path, too: /proc/PID/fd/FD.
-    """
-
-    fd: int
-    files: tuple[StagedFile, ...]
-    report: Report
-
-    def close(self) -> None:
-        """Unmap it; the memory is freed with its last user."""
-        super().close()
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
-
-    def __del__(self) -> None:
-        """Close the descriptor; a mapping in use stays."""
-        if getattr(self, "fd", -1) >= 0:
-            os.close(self.fd)
-
-
-def stage_into(
-    fd: int,
-    paths: Iterable[str | os.PathLike[str]],
-    *,
-    page: int | Literal["thp"] = 0,
-    threads: int = 0,
-    node: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[int, tuple[StagedFile, ...], Report]:
-    """Read files into a file on tmpfs or hugetlbfs that has no pages; fd -1: a memfd.
-
-    Return the descriptor of the memory, where each file is, and the report. Arguments
-    and errors as of stage().
-    """
-    call = _Call(threads=threads, node=node, progress=progress)
-    names = [os.fsencode(path) for path in paths]
-    files = (_library.FileStruct * len(names))(
-        *(_library.FileStruct(path=name) for name in names)
-    )
-    memory = _library.MemoryStruct(
-        size=ctypes.sizeof(_library.MemoryStruct),
-        page=_library.THP if page == "thp" else page,
-        failed=len(names),
-        fd=fd,
-    )
-    error = _library.load_library().bmm_stage(
-        ctypes.byref(memory),
-        files,
-        len(names),
-        ctypes.byref(call.options),
-        ctypes.byref(call.report),
-    )
-    try:
-        report = call.finish(error)
-    except BaseException as failure:
-        if not error and fd < 0:  # progress raised when there was nothing left to end
-            os.close(memory.fd)
-        if isinstance(failure, Error) and memory.failed < len(names):
-            name = os.fsdecode(names[memory.failed])
-            at = f" (at byte {memory.at})" if memory.at else ""
-            failure.strerror = f"{name}{at}: {failure.strerror}"
-        raise
-    placed = (StagedFile(os.fsdecode(f.path), f.offset, f.len) for f in files)
-    return memory.fd, tuple(placed), report
-
-
-def stage(
-    paths: Iterable[str | os.PathLike[str]],
-    *,
-    page: int | Literal["thp"] = 0,
-    threads: int = 0,
-    node: int | None = None,
-    progress: Progress | None = None,
-) -> Staged:
-    """Read files into one sealed memory, as fast as the disk allows: a buffer.
-
-    page: bytes of its huge pages, as 2 << 20; "thp": transparent ones; 0: pages of the
-    usual size. node: its only memory node. progress(done, total) is called on this
-    thread; what it raises ends it and is raised. numpy.frombuffer(staged, ...) uses
-    the buffer; a file of it is memoryview(staged)[offset : offset + nbytes].
-
-    Error: the library's sentence after the name of the file; cause file: it cannot be
-    read; changed: it did meanwhile; pool: too few huge pages are free.
-    """
-    fd, files, report = stage_into(
-        *(-1, paths), page=page, threads=threads, node=node, progress=progress
-    )
-    try:
-        staged = Staged(fd, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
-    except BaseException:
-        os.close(fd)
-        raise
-    staged.fd, staged.files, staged.report = fd, files, report
-    return staged
 
 
 def set_library(path: str) -> None:
