@@ -15,8 +15,9 @@ from io import FileIO
 from math import inf
 from pathlib import Path
 
+from bulkmm.pool.inventory import Inventory, Limits
 from bulkmm.pool.memory import SMALL, Kind
-from bulkmm.pool.server import Limits, Server
+from bulkmm.pool.server import Server
 from bulkmm.pool.store import Store, take_descriptors
 from bulkmm.populate import library
 from bulkmm.shell import size
@@ -41,7 +42,7 @@ def serve_memory(args: argparse.Namespace) -> int:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with suppress(KeyboardInterrupt), _open_listener(args.socket) as (listener, store):
-        server = Server(listener, limits, users, stock, store)
+        server = Server(listener, Inventory(limits, stock), users, store)
         print(f"serving on {listener.getsockname()}", flush=True)
         store.notify_manager("READY=1")
         server.run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The server of memory: its clients, their requests, and what each may have.
+"""The server of memory: its clients, and the processes that fill and free for them.
 
 One thread waits for all of them; what takes long is done by the processes of memory.py.
 A client says one thing. Once that is to take memory, the kernel refuses all else that
@@ -9,54 +9,29 @@ it sends, and the end of its connection is the end of its lease.
 import errno
 import json
 import os
-import re
 import select
 import socket
 import struct
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any
 
-from bulkmm.control.format import format_size
-from bulkmm.pool.memory import Kind, Memory, Worker, make_memory
+from bulkmm.pool.inventory import MOST, Inventory, describe_memory
+from bulkmm.pool.memory import Kind, Memory, Worker
+from bulkmm.pool.protocol import LONGEST, parse_request
 from bulkmm.pool.store import Store
 from bulkmm.populate.libbulkmm.pool import VERSION
 from bulkmm.shell.errors import BulkmmError
 
-LONGEST = 4096  # bytes of a request
 PATIENCE = 10  # seconds until a client has said what it wants
-RETRY = 5  # seconds until stock is asked for again that was not to be had
-MOST = 64  # connections of a user, and as many memories
 SPARE = 64  # descriptors for all else
 FREERS = 4  # processes that free at once, for one user each: its client may stop one
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-NUMBER_OR_NULL = (int, type(None))
-MEMBERS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    "take": {
-        "bytes": (int,),
-        "page": (str,),
-        "node": NUMBER_OR_NULL,
-        "name": (str, type(None)),
-    },
-    "drop": {"name": (str,)},
-    "status": {},
-}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The most bytes that there may be in all, for each user, on each node."""
-
-    whole: float = inf
-    user: float = inf
-    node: float = inf
 
 
 @dataclass(eq=False)
@@ -77,57 +52,29 @@ def read_peer(connection: socket.socket, deadline: float = inf) -> Client:
     return Client(connection, pid, uid, deadline)
 
 
-def parse_request(data: bytes) -> dict[str, Any]:
-    """Return a request whose members are all there, and of their types."""
-    if len(data) > LONGEST:
-        raise BulkmmError(f"a request has {LONGEST} bytes at most")
-    try:
-        request = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BulkmmError("the request is no JSON") from error
-    if not isinstance(request, dict):
-        raise BulkmmError("the request is no object")
-    if request.pop("version", None) != VERSION:
-        raise BulkmmError(f"the request is not of version {VERSION}")
-    members = MEMBERS.get(str(request.get("op")))
-    if members is None:
-        raise BulkmmError(f'"op" is one of {", ".join(MEMBERS)}')
-    if unknown := sorted({*request} - {*members, "op"}):
-        raise BulkmmError(f"{json.dumps(unknown[0])} is no member of a request")
-    for name, types in members.items():
-        if type(request.setdefault(name, None)) not in types:
-            raise BulkmmError(f'"{name}" is missing, or of another type')
-    if isinstance(request.get("name"), str) and not NAME.fullmatch(request["name"]):
-        raise BulkmmError('"name" is not 1 to 64 letters, digits, _, . and -')
-    return request
-
-
 class Server:
     """Serves clients until it is interrupted."""
 
     def __init__(
         self,
         listener: socket.socket,
-        limits: Limits,
+        inventory: Inventory,
         users: Iterable[int],
-        stock: Mapping[Kind, int],
         store: Store,
     ) -> None:
-        self.listener, self.limits, self.users = listener, limits, {*users}
-        self.stock, self.store = stock, store
-        self.memories: list[Memory] = []
+        self.listener, self.users = listener, {*users}
+        self.inventory, self.store = inventory, store
         self.clients: dict[int, Client] = {}  # by descriptor
         self.filler: Worker | None = None
         self.freers: dict[Memory, Worker] = {}
         self.retry = False  # soon: there was no descriptor, or no process, left
-        self.problems: dict[Kind, tuple[str, float]] = {}  # why, and when to retry
         self.counts: Counter[str] = Counter()
         self.handlers: dict[int, Callable[[], None]] = {}
         self.epoll = select.epoll()
         listener.setblocking(False)  # noqa: FBT003 - its only argument
         self._watch(listener.fileno(), self._accept_client)
         for memory, connection in store.read_leases():
-            self.memories.append(memory)
+            self.inventory.memories.append(memory)
             if connection:
                 client = read_peer(connection)
                 self._add_client(client)
@@ -140,7 +87,7 @@ class Server:
         while True:
             self._schedule_work()
             pending = any(each.deadline < inf for each in self.clients.values())
-            timeout = 1 if pending or self.problems or self.retry else None
+            timeout = 1 if pending or self.inventory.problems or self.retry else None
             last, events = self.listener.fileno(), self.epoll.poll(timeout)
             if self.retry:
                 self.retry = False
@@ -180,7 +127,9 @@ class Server:
             self._refuse_client(client, f"it does not serve user {uid}")
         elif len(same_user) >= MOST:
             self._refuse_client(client, f"user {uid} has {MOST} connections, the most")
-        elif len(self.clients) + len(self.memories) > self._count_descriptors():
+        elif (
+            len(self.clients) + len(self.inventory.memories) > self._count_descriptors()
+        ):
             self._refuse_client(client, "it has no descriptors left")
 
     @staticmethod
@@ -243,49 +192,18 @@ class Server:
 
     def _take_memory(self, client: Client, request: Mapping[str, Any]) -> None:
         kind = Kind(request["bytes"], request["page"], request["node"])
-        memory = self._find_kept(client, kind, request["name"])
+        memory = self.inventory.find_kept(client.uid, kind, request["name"])
         self.counts["kept" if memory else "new"] += 1
         if memory is None:
-            self._check_user(client.uid, kind.nbytes)
-            memory = self._choose_stock(kind)
+            self.inventory.check_user(client.uid, kind.nbytes)
+            memory = self.inventory.choose_stock(kind)
             if memory is None:
-                kind = kind.choose_node()
-                self._check_machine(kind)
-                memory = make_memory(kind)
-                self.memories.append(memory)
+                memory = self.inventory.add_memory(kind.choose_node())
             memory.uid, memory.name = client.uid, request["name"]
         self.counts["at_once"] += memory.ready
         self._assign_memory(client, memory)
         if memory.ready:
             self._hand_out(client, memory)
-
-    def _find_kept(self, client: Client, kind: Kind, name: str | None) -> Memory | None:
-        """Return what a user left under a name; nobody else has that name."""
-        memory = self._find_name(client.uid, name)
-        if memory is None:
-            return None
-        if not memory.kind.matches(kind):
-            raise BulkmmError(f"{name} is {memory.kind}: take that, or drop it")
-        if os.fstat(memory.fd).st_size != kind.nbytes:
-            raise BulkmmError(f"{name} was made smaller by its user: drop it")
-        memory.has_content = True
-        return memory
-
-    def _find_name(self, uid: int, name: str | None) -> Memory | None:
-        memory = next(
-            (m for m in self._list_memories(uid) if name and m.name == name), None
-        )
-        if memory and memory.pid is not None:
-            raise BulkmmError(f"{name} is in use by process {memory.pid}")
-        return memory
-
-    def _list_memories(self, uid: int | None) -> Iterator[Memory]:
-        return (m for m in self.memories if m.uid == uid and not m.freeing)
-
-    def _choose_stock(self, kind: Kind) -> Memory | None:
-        """Return memory that nobody has had; what is ready first."""
-        fit = [m for m in self._list_memories(None) if m.kind.matches(kind)]
-        return max(fit, key=lambda memory: memory.ready, default=None)
 
     def _assign_memory(self, client: Client, memory: Memory) -> None:
         """Make memory a client's; from now on only its end is to be heard."""
@@ -314,56 +232,21 @@ class Server:
                 self._free_memory(memory)
 
     def _drop_memory(self, client: Client, name: str) -> None:
-        if not (memory := self._find_name(client.uid, name)):
+        if not (memory := self.inventory.find_name(client.uid, name)):
             raise BulkmmError(f"user {client.uid} has nothing under the name {name}")
         self._free_memory(memory)
-
-    def _check_user(self, uid: int, nbytes: int) -> None:
-        memories = [*self._list_memories(uid)]
-        _check_limit(f"user {uid}", memories, nbytes, self.limits.user)
-        if len(memories) >= MOST:
-            raise BulkmmError(f"user {uid} has {MOST} memories, the most")
-
-    def _check_machine(self, kind: Kind) -> None:
-        on_node = [m for m in self.memories if m.kind.node == kind.node]
-        _check_limit("the server", self.memories, kind.nbytes, self.limits.whole)
-        _check_limit(f"node {kind.node}", on_node, kind.nbytes, self.limits.node)
 
     def _make_status(self, client: Client) -> dict[str, Any]:
         """Return what there is; of memories, those of the client's user, or all."""
         sees_all = client.uid in (0, os.geteuid())
         return {
-            "stock": [
-                {
-                    "bytes": kind.nbytes,
-                    "page": kind.page,
-                    "node": kind.node,
-                    "count": count,
-                    "ready": sum(
-                        m.kind == kind and m.ready for m in self._list_memories(None)
-                    ),
-                    "problem": self.problems.get(kind, ("",))[0],
-                }
-                for kind, count in self.stock.items()
-            ],
+            "stock": self.inventory.describe_stock(),
             "memories": [
-                {
-                    "user": memory.uid,
-                    "name": memory.name,
-                    "pid": memory.pid,
-                    "state": memory.state,
-                    "bytes": memory.kind.nbytes,
-                    "page": memory.kind.page,
-                    "node": memory.kind.node,
-                    "resident": memory.count_resident(),
-                }
-                for memory in self.memories
+                describe_memory(memory)
+                for memory in self.inventory.memories
                 if sees_all or memory.uid == client.uid
             ],
-            "limits": {
-                name: None if limit == inf else limit
-                for name, limit in vars(self.limits).items()
-            },
+            "limits": self.inventory.describe_limits(),
             "counts": {
                 k: self.counts[k] for k in ("new", "kept", "at_once", "refused")
             },
@@ -381,8 +264,8 @@ class Server:
     def _schedule_work(self) -> None:
         """Free, and fill what a client waits for, or else stock."""
         self._start_freeing()
-        self._make_stock()
-        empty = [m for m in self.memories if not m.ready and not m.freeing]
+        self.inventory.make_stock()
+        empty = [m for m in self.inventory.memories if not m.ready and not m.freeing]
         urgent = [m for m in empty if m.uid is not None]
         wanted = (urgent or empty)[:1]
         if wanted and self.filler:
@@ -393,7 +276,7 @@ class Server:
 
     def _start_freeing(self) -> None:
         filled = self.filler.memory if self.filler else None
-        for memory in self.memories:
+        for memory in self.inventory.memories:
             if not memory.freeing or memory is filled or len(self.freers) >= FREERS:
                 continue
             if memory.uid in {each.uid for each in self.freers}:
@@ -417,24 +300,6 @@ class Server:
             return
         self._watch(self.filler.report_fd, self._finish_filling)
 
-    def _make_stock(self) -> None:
-        now = time.monotonic()
-        for kind, count in self.stock.items():
-            if self.problems.get(kind, ("", 0))[1] > now:
-                continue
-            missing = count - sum(m.kind == kind for m in self._list_memories(None))
-            try:
-                for _ in range(missing):
-                    self._check_machine(kind)
-                    self.memories.append(make_memory(kind))
-            except (BulkmmError, OSError) as error:
-                self._report_problem(kind, str(error))
-
-    def _report_problem(self, kind: Kind, why: str) -> None:
-        if self.problems.get(kind, ("",))[0] != why:
-            sys.stderr.write(f"bulkmm: stock {kind}: {why}\n")
-        self.problems[kind] = why, time.monotonic() + RETRY
-
     def _finish_filling(self) -> None:
         worker, self.filler = self.filler, None
         if worker is None:
@@ -447,7 +312,7 @@ class Server:
             self._fail_memory(memory, error)
             return
         memory.ready = True
-        self.problems.pop(memory.kind, None)
+        self.inventory.problems.pop(memory.kind, None)
         if client := self._find_client(memory):
             self._hand_out(client, memory)
 
@@ -463,25 +328,12 @@ class Server:
             self._refuse_client(client, why)
             return
         memory.freeing = True
-        self._report_problem(memory.kind, why)
+        self.inventory.report_problem(memory.kind, why)
 
     def _find_client(self, memory: Memory) -> Client | None:
         return next((c for c in self.clients.values() if c.memory is memory), None)
 
     def _remove_memory(self, memory: Memory) -> None:
-        self.memories.remove(memory)
+        self.inventory.remove_memory(memory)
         self.store.forget_memory(memory)
         os.close(memory.fd)
-        for kind, (why, _) in self.problems.items():  # there may be room now
-            self.problems[kind] = why, 0
-
-
-def _check_limit(
-    owner: str, memories: Iterable[Memory], nbytes: int, limit: float
-) -> None:
-    size = sum(memory.kind.nbytes for memory in memories)
-    if size + nbytes > limit:
-        raise BulkmmError(
-            f"{owner} has {format_size(size)} of {format_size(limit)}: "
-            f"{format_size(nbytes)} more are refused"
-        )

@@ -27,8 +27,8 @@ COMMAND = [sys.executable, "-m", "bulkmm.cli"]
 IMPATIENT = """
 import sys
 from bulkmm import cli
-from bulkmm.pool import server
-server.PATIENCE, server.RETRY = 0.2, 0.2
+from bulkmm.pool import inventory, server
+server.PATIENCE = inventory.RETRY = 0.2
 sys.exit(cli.main(sys.argv[1:]))
 """
 NOBODY = 65534
