@@ -11,6 +11,9 @@ from bulkmm.control import requirements
 # node, what it takes of a total that is written
 Change = Callable[[int, Callable[[int], int]], None]
 RELEASE = "7.3.4+deb13-cloud-amd64"
+OLD = "6.12.107+deb13-cloud-amd64"
+CONFIG = f"/boot/config-{RELEASE}"
+RELEASED = "/proc/sys/kernel/osrelease"
 OPTIONS = (
     *requirements.WITH,
     "X86_64",

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""``bulkmm doctor``: what it says of the machine, and whether there is work for it."""
+
+import pytest
+from commandlib import Command
+from fakekernel import CONFIG, OLD, RELEASE, RELEASED, Fake, load_module, make_pool
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+OF_SIZE = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
+POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+MADVISE = "always [madvise] never"
+
+
+def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:
+    def get_message() -> str:
+        checks = bulkmm("doctor", "--json").json["checks"]
+        return next((c["says"] for c in checks if c["name"] == "device memory"), "")
+
+    def disk(name: str, gib: int, dax: int) -> None:
+        kernel.write(f"/sys/block/{name}/size", str(gib << 21))
+        kernel.write(f"/sys/block/{name}/queue/dax", str(dax))
+
+    disk("vda", 50, 1)
+    disk("pmem0s", 3, 0)  # a sector namespace has none
+    assert not get_message()
+    disk("pmem1", 100, 1)
+    driver = "/sys/bus/dax/drivers/device_dax"
+    kernel.write(f"{driver}/dax0.0/size", str(2 << 30))
+    kernel.write(f"{driver}/new_id", "")
+    assert get_message() == "struct pages of 102 GiB were built without bulkmm"
+    load_module(kernel)
+    late = "were built before the module was loaded or memmap was on"
+    kernel.counters("memmap", hits=0, fallback_off=0, fallback_small=0)
+    assert get_message() == f"struct pages of 102 GiB {late}"
+    kernel.counters("memmap", fallback_small=1)
+    assert get_message() == f"struct pages of 2 GiB of 102 GiB {late}"
+    kernel.counters("memmap", hits=1)
+    assert not get_message()
+
+
+@pytest.mark.parametrize(
+    ("files", "verdict", "paths"),
+    [
+        ({}, "not needed", []),
+        ({THP: MADVISE, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
+        ({THP: MADVISE, OF_SIZE: "[inherit] never"}, "load", ["alloc"]),
+        ({THP: MADVISE, OF_SIZE: "inherit [never]"}, "not needed", []),
+        ({RELEASED: OLD, THP: MADVISE}, "load", ["clear"]),
+        ({POOL: "64"}, "load", ["clear"]),
+        (
+            {"/sys/block/pmem0/queue/dax": "1", "/sys/block/pmem0/size": "2048"},
+            "load",
+            ["memmap"],
+        ),
+        ({"/sys/bus/virtio/drivers/virtio_mem/virtio5": ""}, "load", ["hotplug"]),
+        ({RELEASED: "99.1.1-amd64", POOL: "64"}, "wait", ["clear"]),
+    ],
+)
+def test_whether_this_machine_has_work_for_it(
+    kernel: Fake, bulkmm: Command, files: dict[str, str], verdict: str, paths: list[str]
+) -> None:
+    kernel.write(f"/boot/config-{OLD}", kernel.read(CONFIG))
+    for name, text in files.items():
+        kernel.write(name, text)
+    fit = bulkmm("doctor", "--json").json["fit"]
+    assert fit["verdict"] == verdict, fit
+    assert [
+        why.replace(":", " ").split()[0] for why in fit["reasons"] if paths
+    ] == paths
+
+
+def test_a_pool_that_is_not_ready_and_what_makes_it_so(
+    kernel: Fake, bulkmm: Command
+) -> None:
+    def get_reasons() -> list[str]:
+        reasons = bulkmm("doctor", "--json").json["fit"]["reasons"]
+        return [why for why in reasons if why.startswith("prezero: ")]
+
+    make_pool(kernel, {0: (10, 6, 0), 1: (4, 4, 0)})
+    cleared = "free 2M pages are cleared when a program takes them"
+    remedy = "bulkmm on prezero, then bulkmm pool zero"
+    off = f"prezero: at least 10 of 10 {cleared}: {remedy}"
+    assert get_reasons() == [off]
+    load_module(kernel)
+    assert get_reasons() == [off]
+    kernel.write("/sys/kernel/bulkmm/prezero/mode", "off [on]")
+    kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 5\n2048 1 4")
+    assert get_reasons() == [f"prezero: at least 1 of 10 {cleared}: bulkmm pool zero"]
+    kernel.write("/sys/kernel/bulkmm/prezero/known", "2048 0 6\n2048 1 4")
+    assert not get_reasons()
+
+
+@pytest.mark.parametrize(
+    ("release", "pool", "size"),
+    [
+        (OLD, "1048576kB 1", "1 GiB"),
+        (RELEASE, "64kB 16", "64 KiB"),
+        (RELEASE, "1048576kB 0", ""),
+        (RELEASE, "2048kB 16", ""),
+        ("6.1.0-56-cloud-amd64", "1048576kB 1", ""),
+    ],
+)
+def test_pages_that_fork_loses(
+    kernel: Fake, bulkmm: Command, release: str, pool: str, size: str
+) -> None:
+    kernel.write(RELEASED, release)
+    name, pages = pool.split()
+    kernel.write(f"/sys/kernel/mm/hugepages/hugepages-{name}/nr_hugepages", pages)
+    checks = bulkmm("doctor", "--json").json["checks"]
+    forks = [check for check in checks if check["name"] == "hugetlb and fork"]
+    assert [check["state"] for check in forks] == (["care"] if size else [])
+    assert all(check["says"].endswith(f" of {size}") for check in forks)
