@@ -31,6 +31,8 @@ from bulkmm.shell.size import GIB, MIB, PAGE, name_size
 
 KINDS = ("4k", "thp", "memfd", "hugetlb")
 BASE, RESIDENT = "madvise", "resident-madvise"
+# a store to each huge page: to new ones; to some that a child of fork() shares
+TOUCH, FORK = "touch", "fork"
 PROGRAM = "bmm-populate"
 PYTHON = "bench.populate_python"
 # of numpy's algebra, whose second thread spins for 25 ms as it starts
@@ -85,6 +87,11 @@ class Job:
     processes: int
     quick: bool = False
 
+    @property
+    def pooled(self) -> int:
+        """Return the bytes of huge pages that the pool is to have: FORK copies all."""
+        return self.size * (2 if self.size >= FEW else 1)
+
 
 def list_threads(*, quick: bool) -> list[int]:
     """Return the numbers of threads: 1, 2, 4 … and all CPUs; quick: the ends."""
@@ -97,7 +104,7 @@ def measure_populate(job: Job, observer: Observer | None = None) -> Document:
     """Measure every checked kind; ``observer`` is called for each event."""
     kinds, skipped = [], {}
     for kind in job.kinds:
-        if kind == "hugetlb" and (pages := count_missing(job.size)):
+        if kind == "hugetlb" and (pages := count_missing(job.pooled)):
             skipped[kind] = (
                 f"hugetlb: {pages} more free pages of {name_size(HUGE)} needed: "
                 "--reserve, or bulkmm pool grow "
@@ -189,6 +196,7 @@ def list_ways(kind: str, job: Job, programs: Mapping[Peer, Program]) -> list[Way
     else:
         names += ["memset", "limit", f"{FILL}-1"]
         names += ["map-populate"] if kind != "thp" else []
+        names += [TOUCH, FORK] if kind == "hugetlb" else []
         names += [f"{way}-{n}" for way in (BULKMM, LIBRARY) for n in counts]
         names += [f"{way}-{n}" for way in (BASE, "limit") for n in counts if n > 1]
     ways: list[Way] = [

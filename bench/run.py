@@ -56,7 +56,7 @@ def run_populate(args: argparse.Namespace) -> int:
         quick=args.quick,
     )
     populate.check_job(job)
-    pool = populate.reserve_pages(job.size) if args.reserve else nullcontext()
+    pool = populate.reserve_pages(job.pooled) if args.reserve else nullcontext()
     progress = Progress().follow_events("bench: populate", "bench", job.processes)
     with progress as observer, pool:
         document = populate.measure_populate(job, observer)

@@ -18,7 +18,7 @@ from bulkmm.control import requirements
 from bulkmm.report import headlines, page
 from bulkmm.results import conditions, result_tables, size_grid, submit
 from bulkmm.results import host as machine
-from bulkmm.results.model import BULKMM, Document
+from bulkmm.results.model import BULKMM, Document, Result
 from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
@@ -199,38 +199,67 @@ def format_ratios(cpus: dict[str, CpuResults]) -> str:
 
 
 def format_whole(cpus: dict[str, CpuResults]) -> str:
-    """Return what the first headline takes as a whole on each CPU, and its function.
+    """Return what was measured of the headlines' whole operations.
 
-    The whole is populating hugetlb pages as QEMU does; the function is that of the
-    newest series measured that is not newer than the kernel which did so.
+    In a process, by CPU and way of "bench populate"; in emulated guests, the function's
+    share of the instructions of a device's whole bind.
     """
-    whole = {}
-    for name, results in cpus.items():
-        if populate := results.get("populate"):
-            series = requirements.series_of(populate.machine["kernel"])
-            kernels = {
-                requirements.series_of(one.machine["kernel"]): one
-                for one in select_results(results, KERNELS)
-            }
-            nearest = gain.find_nearest(series, kernels)
-            whole[name] = {
-                "whole": {
-                    "series": series,
-                    **format_rates(populate, "populate-1g-hugetlb", "qemu-1"),
-                },
-                "function": {
-                    "series": nearest,
-                    **format_rates(kernels[nearest], "thp-2m-populate", "stock"),
-                },
-            }
+    guests = read_guests()
+    series = {requirements.series_of(conditions.get_kernel(guest)) for guest in guests}
+    whole = {
+        "cpus": {name: dict(find_whole(results)) for name, results in cpus.items()},
+        "share_of_bind": sorted(map(compute_share, guests)),
+        "series_of_bind": ", ".join(sorted(series)),
+    }
     return json.dumps(whole, indent=1, sort_keys=True) + "\n"
 
 
-def format_rates(document: Document, scenario: str, variant: str) -> dict[str, Any]:
-    """Return GB/s of an arm: of the median, and of both ends of its interval."""
-    result = document.arms[scenario, variant]
+def compute_share(guest: Document) -> float:
+    """Return which part of the whole bind is the function's, without the module."""
+    function, bind = (
+        next(r.median for r in guest.results if r.arm == "absent" and r.use == use)
+        for use in ("", "bind")
+    )
+    return round(function / bind, 3)
+
+
+def read_guests() -> list[Document]:
+    """Return the results of emulated guests, which belong to no CPU."""
+    return [Document.read(file) for file in sorted(RESULTS.glob("guest-*.json"))]
+
+
+def find_whole(results: CpuResults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the ways in which a process did the whole of a headline, with rates."""
+    kernels = {
+        requirements.series_of(one.machine["kernel"]): one
+        for one in select_results(results, KERNELS)
+    }
+    for document in select_results(results, "populate"):
+        series = requirements.series_of(document.machine["kernel"])
+        nearest = gain.find_nearest(series, kernels)
+        for line in headlines.HEADLINES:
+            way = document.arms.get(("populate-1g-hugetlb", line.way))
+            functions = (
+                result
+                for result in kernels[nearest].results
+                if result.matches(line.fields) and result.variant == size_grid.STOCK
+            )
+            if way and (function := next(functions, None)):
+                yield (
+                    line.way,
+                    {
+                        "series": series,
+                        "gb_per_s": list_rates(way),
+                        "series_of_function": nearest,
+                        "function": list_rates(function)[0],
+                    },
+                )
+
+
+def list_rates(result: Result) -> list[float]:
+    """Return GB/s: of the median, and of both ends of its interval."""
     times = (result.median, *result.ci95)
-    return {"gb_per_s": [round(result.bytes / ns, 3) for ns in times]}
+    return [round(result.bytes / ns, 3) for ns in times]
 
 
 def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:

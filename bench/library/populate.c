@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -152,6 +153,45 @@ static int populate(const struct memory *m, unsigned int threads)
 	return bmm_populate(m->base, m->len, &options, NULL);
 }
 
+/* A store to each huge page; none may be left out, as zero already. */
+static uint64_t touch(const struct memory *m, char value)
+{
+	uint64_t ns = bmm_host_clock();
+	size_t i;
+
+	for (i = 0; i < m->len; i += HUGE_SIZE)
+		*(volatile char *)(m->base + i) = value;
+	return bmm_host_clock() - ns;
+}
+
+/*
+ * A store to each page while a child has it, too, so that it is copied: the
+ * child must still see zeros. Without as many free pages again the kernel
+ * takes the child's away, which kills it.
+ */
+static uint64_t write_forked(const struct memory *m)
+{
+	int pipes[2], status = -1;
+	uint64_t ns;
+	pid_t child;
+	char end;
+
+	if (populate(m, 1) || pipe(pipes))
+		return 0;
+	child = fork();
+	if (!child) {
+		close(pipes[1]);
+		_exit(read(pipes[0], &end, 1) || !bytes_are(m->base, m->len, 0));
+	}
+	ns = touch(m, 1);
+	close(pipes[0]);
+	close(pipes[1]);
+	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+		return 0;
+	touch(m, 0);
+	return ns;
+}
+
 /* ns, or 0 if the way is unknown or fails. */
 static uint64_t time_way(struct memory *m, const char *way,
 			 unsigned int threads, const char **backend)
@@ -171,6 +211,10 @@ static uint64_t time_way(struct memory *m, const char *way,
 		return limit(m, threads, backend);
 	if (!strncmp(way, "resident", 8) && populate(m, threads))
 		return 0;
+	if (!strcmp(way, "touch"))
+		return touch(m, 0);
+	if (!strcmp(way, "fork"))
+		return write_forked(m);
 	ns = bmm_host_clock();
 	if (at_once)
 		error = map_memory(m, MAP_POPULATE);

@@ -36,6 +36,8 @@ class Headline(NamedTuple):
     kind: str  # of worth's figures, and the scenario's place there
     place: int
     calculated: int = 0  # bytes, if the time is calculated from the rate measured
+    way: str = ""  # of "bench populate", if a process did all of it
+    process: str = ""  # what it did
 
 
 COLD = {"placement": "", "use": ""}
@@ -47,10 +49,12 @@ HEADLINES = (
     Headline(
         "a guest starts, a pinned pool is filled: 64 GiB, hugetlb ¹",
         *({**CLEAR, "use": "populate"}, "clear", 1, 64 * GIB),
+        *("qemu-1", "QEMU's prealloc, one thread,"),
     ),
     Headline(
         "64 GiB of hugetlb pages are touched, one by one ¹",
         *({**CLEAR, "use": ""}, "clear", 0, 64 * GIB),
+        *("touch", "touching"),
     ),
     Headline(
         "a device of {} comes up, fsdax",
@@ -63,6 +67,7 @@ HEADLINES = (
     Headline(
         "8 GiB of hugetlb pages are written after fork() ¹",
         *({"operation": "copy", "size": 2 * MIB, **COLD}, "copy", 2, 8 * GIB),
+        *("fork", "writing after fork()"),
     ),
     Headline(
         "a driver maps a buffer of {} in blocks of 1 MiB",
@@ -176,34 +181,45 @@ def list_ratios(document: Document) -> Iterator[tuple[str, Ratio]]:
                 yield line.title.format(format_size(result.size)), ratio
 
 
-def describe_whole(documents: Sequence[Document]) -> str:
-    """Return what the first line takes as a whole on this CPU, where it was measured.
+def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield what was measured of whole operations, without the module.
 
-    Without the module, by the kernel that ran; the native bench has no image of that
+    Those of a process by the kernel that ran; the native bench has no image of that
     one, so beside it is the function of the nearest that it has.
     """
-    by_cpu = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
+    whole = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
     cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
-    if len(cpus) != 1 or not (whole := by_cpu.get(cpus.pop())):
-        return "Of all lines only the function was measured on this CPU."
+    ways = whole["cpus"].get(cpus.pop(), {}) if len(cpus) == 1 else {}
     texts = []
-    for of in ("whole", "function"):
-        median, low, high = (
-            format_duration(HEADLINES[0].calculated / rate)
-            for rate in whole[of]["gb_per_s"]
+    for line in HEADLINES:
+        if rates := ways.get(line.way):
+            times = [
+                format_duration(line.calculated / rate) for rate in rates["gb_per_s"]
+            ]
+            function = format_duration(line.calculated / rates["function"])
+            spread = DASH.join(times[1:])
+            texts.append(f"{line.process} {times[0]} ({spread}; {function})")
+            series = rates["series"], rates["series_of_function"]
+    if texts:
+        yield (
+            "The whole on this CPU, without the module, in kept results of {} (the "
+            "function alone, {}, after the semicolon): {}."
+        ).format(*series, ", ".join(texts))
+    else:
+        yield "Of the whole nothing was measured on this CPU."
+    if shares := whole["share_of_bind"]:
+        span = DASH.join(dict.fromkeys(f"{share:.1%}" for share in shares))
+        yield (
+            f"The function is {span} of the instructions of a device's whole bind in "
+            f"an emulated guest ({whole['series_of_bind']}). What a driver does around "
+            "its mapping differs from driver to driver and was not measured."
         )
-        texts.append(f"{median} ({low}{DASH}{high}) on {whole[of]['series']}")
-    return (
-        "Kept results of this CPU have the first as a whole, without the module, by "
-        f"QEMU's prealloc, one thread: {texts[0]}; its function alone: {texts[1]}. Of "
-        "the others only the function was measured."
-    )
 
 
 def list_notes(documents: Sequence[Document]) -> Iterator[str]:
     """Yield what the rows mean, and what is slower with the module."""
     yield SCOPE
-    yield describe_whole(documents)
+    yield from describe_whole(documents)
     losses: dict[str, dict[str, float]] = {}
     for document in documents:
         for ratio in document.ratios:

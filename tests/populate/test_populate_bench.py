@@ -17,6 +17,7 @@ from populatelib import run_alone, run_bench
 from programs import run_program
 
 from bench import goals, populate, populate_python
+from bench.program import find_program
 from bulkmm.pool import grow
 from bulkmm.results import host
 from bulkmm.results.model import Document
@@ -147,6 +148,26 @@ def test_what_is_not_there_or_not_zero_is_seen(
     program = broken(tmp_path, "populate.c", call, instead)
     result = run_program([program, "s", "4k", 64 * MIB, way], check=True)
     assert f'"ok": {"true" if call == instead else "false"}' in result.stdout
+
+
+def run_with_pool(program: Path, way: str, pages: int) -> str:
+    """Return what a way over 32 huge pages printed, where so many are free."""
+    spare = populate.POOL.count_spare()
+    with grow.borrow_pages(populate.POOL, pages - spare):
+        return run_program([program, "s", "hugetlb", 64 * MIB, way]).stdout
+
+
+def test_pages_are_touched_and_copied_after_fork(tmp_path: Path) -> None:
+    """What is not copied, for lack of pages or because it is shared, is no sample."""
+    rootlib.needs_root()
+    intact = find_program().with_name(populate.PROGRAM)
+    private, shared = "? MAP_PRIVATE", "? MAP_SHARED"
+    sharing = broken(tmp_path, "populate.c", private, shared)
+    with rootlib.alone_with_the_pool():
+        for way, pages in (("touch", 32), ("fork", 64)):
+            assert '"ok": true' in run_with_pool(intact, way, pages)
+        assert not run_with_pool(intact, "fork", 63)
+        assert not run_with_pool(sharing, "fork", 64)
 
 
 # a run that has pages lent, which writes what it waits for

@@ -3,6 +3,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import made
 import pytest
@@ -140,18 +141,26 @@ def test_what_a_terminal_shows_of_the_native_bench(
     ]
 
 
-def test_what_the_first_line_takes_as_a_whole() -> None:
-    assert (
-        "only the function was measured on this CPU"
-        in [*headlines.list_notes([made.kernel()])][1]
-    )
+def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Seconds of a process on this CPU, the share of a bind in any case, or neither."""
     document = made.kernel()
+    whole = json.loads(headlines.WHOLE_FILE.read_text()) | {"share_of_bind": []}
+    file = tmp_path / "whole.json"
+    monkeypatch.setattr(headlines, "WHOLE_FILE", file)
+
+    def describe() -> list[str]:
+        file.write_text(json.dumps(whole))
+        return [*headlines.describe_whole([document])]
+
+    assert describe() == ["Of the whole nothing was measured on this CPU."]
+    whole |= {"share_of_bind": [0.957, 0.98], "series_of_bind": "7.3"}
+    assert f"is 95.7%{DASH}98.0% of the instructions" in describe()[1]
     cpu = {"vendor": "AuthenticAMD", "family": 25, "model_number": 17, "stepping": 1}
     document.machine["cpu"] |= cpu
-    whole = [*headlines.list_notes([document])][1]
-    times = [float(text) for text in re.findall(r"([\d.]+) s", whole)]
-    rates = json.loads(headlines.WHOLE_FILE.read_text())["AuthenticAMD-25-17-1"]
-    for of, ends in (("whole", times[:3]), ("function", times[3:])):
-        expected = [64 * made.GIB / rate / 1e9 for rate in rates[of]["gb_per_s"]]
-        assert ends == pytest.approx(expected, rel=2e-3)
-        assert ends[1] < ends[0] < ends[2]
+    for way, nbytes in (("qemu-1", 64), ("touch", 64), ("fork", 8)):
+        rates = {"gb_per_s": [0.8, 1.0, 0.5], "function": 0.9}
+        series = {"series": "6.18", "series_of_function": "6.12"}
+        whole["cpus"]["AuthenticAMD-25-17-1"] = {way: rates | series}
+        times = [float(text) for text in re.findall(r"([\d.]+) s", describe()[0])]
+        expected = [nbytes * made.GIB / rate / 1e9 for rate in (0.8, 1, 0.5, 0.9)]
+        assert times == pytest.approx(expected, rel=5e-3)
