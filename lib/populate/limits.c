@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "populate.h"
+#include "stage.h"
 
 #define HUGE_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
@@ -69,6 +69,8 @@ unsigned int limit_threads(struct workers *workers)
 	most = lower(most, cpus_quota());
 	if (workers->staging && most < READERS)
 		most = READERS;
+	if (workers->staging && workers->staging->buffers)
+		most = lower(most, BUFFERS);
 	most = lower(most, count_slices(workers));
 	return lower(THREADS_MAX, lower(most, workers->options.threads));
 }

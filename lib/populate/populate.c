@@ -28,17 +28,17 @@ static int refuse(struct bmm_report *to, const struct refusal *refusal)
 	return refusal->error;
 }
 
-static void populate_slice(struct workers *workers, const struct slice *slice,
+static void populate_slice(struct worker *worker, const struct slice *slice,
 			   struct page_result *result)
 {
-	pages_populate(&workers->pages, slice->from, slice->to,
+	pages_populate(&worker->workers->pages, slice->from, slice->to,
 		       &slice->segment->map, result);
 }
 
-static void clear_slice(struct workers *workers, const struct slice *slice,
+static void clear_slice(struct worker *worker, const struct slice *slice,
 			struct page_result *result)
 {
-	(void)workers;
+	(void)worker;
 	(void)result;
 	bmm_clear_streaming((void *)slice->from, slice->to - slice->from);
 }

@@ -27,7 +27,7 @@
 #define SLICE_MAX   (16 * MIB)	/* milliseconds: time between checks of @stop */
 #define TELL_NS	    10000000ULL /* between calls of the program's progress() */
 #define SLOW_NS	    10000000ULL /* a slice that takes so long is noticed */
-#define READERS	    4U /* of files, however few the CPUs: they wait for disks */
+#define READERS	    8U /* of files, however few the CPUs: they wait for disks */
 #define THREADS_MAX 512U
 #define SEGMENTS_MAX 64U
 #define NODES_MAX    1024U /* the kernel's own limit */
@@ -216,8 +216,9 @@ struct ready {
 };
 
 struct staging;
+struct worker;
 struct workers;
-typedef void work_fn(struct workers *workers, const struct slice *slice,
+typedef void work_fn(struct worker *worker, const struct slice *slice,
 		     struct page_result *result);
 
 /* workers.c: threads that share the extents */
@@ -385,7 +386,7 @@ enum bmm_cause cause_of_failure(struct workers *workers);
 int populate_staged(const struct bmm_range *ranges, size_t count,
 		    const struct bmm_options *options,
 		    struct bmm_report *report, const struct staging *staging);
-void stage_slice(struct workers *workers, const struct slice *slice,
+void stage_slice(struct worker *worker, const struct slice *slice,
 		 struct page_result *result);
 
 /* report.c */

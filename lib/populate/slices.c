@@ -119,7 +119,7 @@ bool process_slice(struct worker *worker)
 					       .len = slice.segment->map.page,
 					       .error = result.error };
 	else
-		workers->work(workers, &slice, &result);
+		workers->work(worker, &slice, &result);
 	start = bmm_host_clock() - start;
 	preempted = start >= SLOW_NS && was_preempted(&usage, start);
 	if (workers->watches && !result.error) /* no part of the slice's time */

@@ -2,7 +2,8 @@
 /*
  * bmm_stage(): files into one memory. The threads of bmm_populate() do it: each
  * populates a slice, and reads into it what belongs there, so that some read
- * while others have pages made. What is in the page cache is copied from there,
+ * while others have pages made; or, where pages are small, reads into a buffer
+ * and writes from there. What is in the page cache is copied from there,
  * a few pages at a time, as long as the CPU's cache has those just zeroed; the
  * rest is read from the disk around the page cache (O_DIRECT).
  */
@@ -53,8 +54,7 @@ static int stage_all(struct staging *all, const struct bmm_options *options)
 		error = read_files(all, options);
 	if (!error)
 		error = stage_compare(all);
-	if (all->start)
-		munmap(all->start, all->mapped);
+	stage_unmap(all);
 	return error ? error : stage_seal(all);
 }
 
@@ -92,8 +92,8 @@ static int check_stage(const struct bmm_memory *memory, size_t count,
  * Several threads read at once, each into pages that it has just made: from the
  * page cache what is there, else around it (O_DIRECT), and by way of it where
  * the file system has no O_DIRECT. No more memory is taken than what the files
- * need, and the threads' stacks. Pages come from the nodes as those of
- * bmm_populate() do.
+ * need, and the threads' stacks; for memory in small pages, 2 MiB for each of
+ * 16 threads at most. Pages come from the nodes as those of bmm_populate() do.
  *
  * A memfd is sealed (F_SEAL_WRITE, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL):
  * neither this process nor any other can change it, and @fd is for reading

@@ -8,6 +8,9 @@
 
 #include "populate.h"
 
+#define BUFFER	(2 * MIB) /* of a thread, and how many of those there may be */
+#define BUFFERS 16U
+
 /* A file that is read. */
 struct source {
 	int cached, direct; /* descriptors; -1: that cannot be had */
@@ -23,7 +26,8 @@ struct staging {
 	struct source *sources;
 	char *start; /* of the mapping, or NULL */
 	size_t mapped;
-	size_t page; /* bytes of the memory's pages */
+	char *room, *buffers; /* a mapping, and the buffers in it, or NULL */
+	size_t page;	      /* bytes of the memory's pages */
 	int fd;
 	bool owns_fd;
 	struct bmm_report report;
@@ -44,6 +48,7 @@ void stage_close(struct staging *all);
 
 /* stage_memory.c: what they are read into */
 int stage_map(struct staging *all);
+void stage_unmap(struct staging *all);
 int stage_seal(struct staging *all);
 void stage_undo(struct staging *all);
 

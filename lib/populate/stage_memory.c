@@ -12,7 +12,8 @@
 
 #include "stage.h"
 
-#define SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEALS	     (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define BUFFERS_ROOM ((BUFFERS + 1) * BUFFER) /* to align them */
 #define IN_LOG 26 /* of a huge page's size, in the flags of memfd_create() */
 
 #ifndef MFD_NOEXEC_SEAL /* Linux 6.3; some systems refuse memfds without it */
@@ -136,6 +137,29 @@ static int map_memory(struct staging *all)
 	return 0;
 }
 
+/*
+ * Small pages are read into by way of buffers. A disk is quicker with a huge
+ * page than with 512 small ones, and write() neither clears nor maps a page:
+ * that takes two thirds of the CPU's time of populating and reading into it.
+ */
+static void map_buffers(struct staging *all)
+{
+	int flags = fcntl(all->fd, F_GETFL);
+	char *room;
+
+	if (all->page > (size_t)sysconf(_SC_PAGESIZE) ||
+	    all->memory->page == BMM_THP || flags < 0 || flags & O_APPEND)
+		return;
+	room = mmap(NULL, BUFFERS_ROOM, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return;
+	all->room = room;
+	all->buffers = (char *)round_up((uintptr_t)room, BUFFER);
+	madvise(all->buffers, BUFFERS * BUFFER, MADV_HUGEPAGE);
+	madvise(all->buffers, BUFFERS * BUFFER, MADV_DONTFORK);
+}
+
 /* Makes the memory of all files, and maps it. */
 int stage_map(struct staging *all)
 {
@@ -146,7 +170,16 @@ int stage_map(struct staging *all)
 	all->memory->len = place_files(all);
 	if (all->memory->len == SIZE_MAX)
 		return stage_fail(all, EFBIG, BMM_CAUSE_ARGUMENT);
+	map_buffers(all);
 	return map_memory(all);
+}
+
+void stage_unmap(struct staging *all)
+{
+	if (all->start)
+		munmap(all->start, all->mapped);
+	if (all->room)
+		munmap(all->room, BUFFERS_ROOM);
 }
 
 /*

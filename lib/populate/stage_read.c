@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What a thread of bmm_populate() does for bmm_stage(): it populates a part of
- * its slice, and reads into it what belongs there.
+ * its slice, and reads into it what belongs there; or reads into a buffer, and
+ * writes that to the file of the memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +29,8 @@ size_t stage_file_at(const struct staging *all, uintptr_t addr)
 /* Bytes of a file, and where they go. */
 struct part {
 	const struct source *source;
-	char *to;
+	char *to;	/* the memory itself, or a buffer */
+	uintptr_t addr; /* in the memory */
 	off_t at;
 	size_t len;
 };
@@ -66,9 +68,51 @@ static bool read_all(const struct part *part, bool cached,
 			continue;
 		result->cause = got ? BMM_CAUSE_FILE : BMM_CAUSE_CHANGED;
 		result->error = got ? -errno : -ESTALE;
-		result->failed = (uintptr_t)part->to + (done & -page);
+		result->failed = part->addr + (done & -page);
 		result->len = page;
 		return false;
+	}
+	return true;
+}
+
+/* From the buffer to where it belongs: new pages, of which none is cleared. */
+static bool write_all(const struct staging *all, const struct part *part,
+		      struct page_result *result)
+{
+	off_t to = (off_t)(part->addr - (uintptr_t)all->start);
+	size_t done;
+	ssize_t got;
+
+	for (done = 0; done < part->len; done += (size_t)got) {
+		do
+			got = pwrite(all->fd, part->to + done, part->len - done,
+				     to + (off_t)done);
+		while (got < 0 && errno == EINTR);
+		if (got > 0)
+			continue;
+		result->cause = errno == ENOSPC ? BMM_CAUSE_BACKING :
+						  BMM_CAUSE_MEMORY;
+		result->error = -errno;
+		result->failed = part->addr + (done & -all->page);
+		result->len = all->page;
+		return false;
+	}
+	return true;
+}
+
+/* Reads a part, all of which is in the page cache, or none, by way of a buffer. */
+static bool copy_all(const struct staging *all, struct part part, bool cached,
+		     struct page_result *result)
+{
+	size_t left = part.len;
+
+	for (; left; left -= part.len) {
+		part.len = left < BUFFER ? left : BUFFER;
+		if (!read_all(&part, cached, result) ||
+		    !write_all(all, &part, result))
+			return false;
+		part.addr += part.len;
+		part.at += (off_t)part.len;
 	}
 	return true;
 }
@@ -101,14 +145,14 @@ static bool next_part(struct part *part, size_t left)
 
 /**
  * stage_slice() - make a slice resident, and read into it what belongs there
- * @workers: the workers, not locked
+ * @worker:  of workers that are not locked
  * @slice:   of one file
  * @result:  result: what failed, if anything
  */
-void stage_slice(struct workers *workers, const struct slice *slice,
+void stage_slice(struct worker *worker, const struct slice *slice,
 		 struct page_result *result)
 {
-	const struct staging *all = workers->staging;
+	const struct staging *all = worker->workers->staging;
 	size_t number = stage_file_at(all, slice->from), page;
 	struct part part = { .source = &all->sources[number] };
 	uintptr_t from = slice->from, to;
@@ -116,14 +160,22 @@ void stage_slice(struct workers *workers, const struct slice *slice,
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	for (; from < slice->to; from = to) {
-		part.to = (char *)from;
+		part.addr = from;
+		part.to = all->buffers ? all->buffers + worker->id * BUFFER :
+					 (char *)from;
 		part.at = (off_t)(from - (uintptr_t)all->start -
 				  all->files[number].offset);
 		cached = next_part(&part, slice->to - from);
 		to = from + round_up(part.len, page);
-		pages_populate(&workers->pages, from, to, &slice->segment->map,
-			       result);
-		if (result->error || !read_all(&part, cached, result))
+		if (all->buffers) {
+			copy_all(all, part, cached, result);
+		} else {
+			pages_populate(&worker->workers->pages, from, to,
+				       &slice->segment->map, result);
+			if (!result->error)
+				read_all(&part, cached, result);
+		}
+		if (result->error)
 			return;
 	}
 	result->resident = false; /* it was work */

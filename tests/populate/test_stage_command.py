@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from programs import run_program
 STAGE = [*PROGRAM, "stage"]
 
 
-def run_stage(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    result = run_program([*STAGE, *words], timeout=60)
+def run_stage(
+    *words: object, code: int = 0, inside: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    result = run_program([*inside, *STAGE, *words], timeout=60)
     assert result.returncode == code, result.stdout + result.stderr
     if code:
         assert result.stderr.count("\n") == 1, result.stderr
@@ -134,6 +136,28 @@ def test_what_is_refused(
     assert code.returncode
     assert wanted in code.stderr
     assert [path.name for path in shm.iterdir()] == ["old"]
+
+
+def test_a_file_system_or_a_cgroup_that_is_full(tmp_path: Path) -> None:
+    """Seen before anything is read, or, where that cannot be, met."""
+    source = tmp_path / "source"
+    source.touch()
+    os.truncate(source, 128 * MIB)
+    words = source, "--to"
+    with (
+        rootlib.mount_memory("tmpfs", "size=64m", tmp_path / "m") as small,
+        rootlib.mount_memory("tmpfs", "size=1g", tmp_path / "n") as large,
+        rootlib.full_cgroup(96 * MIB) as inside,
+    ):
+        error = run_stage(*words, small, code=3).stderr
+        assert f"{small}/source: 128 MiB more needed, its file system has" in error
+        error = run_stage(*words, large, code=3, inside=inside).stderr
+        assert "/memory.limit_in_bytes leaves" in error
+        failed = run_stage(*words, large, code=3, inside=[*inside, *rootlib.HIDDEN])
+        assert f"{source} (at byte " in failed.stderr
+        assert "no memory: of the cgroup" in failed.stderr
+        assert [*small.iterdir()] == [*large.iterdir()] == []
+        assert not os.statvfs(large).f_blocks - os.statvfs(large).f_bfree
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,30 @@ def test_huge_pages(disk: Path) -> None:
         assert fcntl.fcntl(staged.fd, fcntl.F_GET_SEALS) & SEALS == SEALS
 
 
+GROWTH = """if True:
+    import resource, sys
+    from bulkmm.populate import libbulkmm, library
+    libbulkmm.set_library(str(library.BUILT_LIBRARY))
+    libbulkmm.version()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    staged = libbulkmm.stage([sys.argv[1]], page=int(sys.argv[2]))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("page", [0, 2 * MIB])
+def test_little_memory_is_taken_beside_the_data(disk: Path, page: int) -> None:
+    """What is resident never grows by 64 MiB: the data itself is not mapped then."""
+    path = disk / "holes"
+    path.touch()
+    os.truncate(path, 96 * MIB)
+    command = [sys.executable, "-c", GROWTH, path, str(page)]
+    with rootlib.huge_pages(48):
+        for _ in ("from the disk", "from the page cache"):
+            assert int(subprocess.check_output(command)) < 64 << 10
+            path.read_bytes()
+
+
 def test_a_pool_that_is_too_small_is_named(disk: Path) -> None:
     paths = make_files(disk)
     with rootlib.huge_pages(2), pytest.raises(libbulkmm.Error, match="pool") as raised:
@@ -277,6 +301,9 @@ def test_a_file_of_the_program_becomes_the_memory(disk: Path, shm: Path) -> None
         with pytest.raises(libbulkmm.Error):
             libbulkmm.stage_into(file.fileno(), [path, disk])
     assert (shm / "to").stat().st_blocks == 0
+    with (shm / "to").open("a+b") as file:  # written to, it would grow
+        libbulkmm.stage_into(file.fileno(), [path])
+    assert (shm / "to").read_bytes() == path.read_bytes()
     (disk / "to").write_bytes(b"kept")
     with (disk / "to").open("r+b") as file, pytest.raises(libbulkmm.Error):
         libbulkmm.stage_into(file.fileno(), [path])
