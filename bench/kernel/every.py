@@ -65,7 +65,7 @@ class Row:
     def cells(self) -> list[str]:
         """Return the row's cells in heading order."""
         paths = (self.paths.get(name, "") for name in SIZES)
-        return [f"`{self.release}`", self.module, self.prototypes, *paths]
+        return [self.release, self.module, self.prototypes, *paths]
 
 
 def check_archive(args: argparse.Namespace) -> int:
@@ -229,7 +229,8 @@ def format_markdown(rows: Iterable[Row], offered: int) -> list[str]:
     """Return the generated part of the page; the run may still be incomplete."""
     rows = sorted(rows, key=lambda row: split_release(row.release))
     cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
-    lines = Table(HEADINGS, [row.cells() for row in rows]).markdown()
+    cells = [(f"`{name}`", *rest) for name, *rest in (row.cells() for row in rows)]
+    lines = Table(HEADINGS, cells).markdown()
     intro = [f"CPU: {cpus}.", summarise_rows(rows, offered)]
     return [*intro, "", *lines, *_updates(rows), ""]
 

@@ -2,6 +2,7 @@
 """Run the harness process by process; its events become a result document."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -169,6 +170,21 @@ def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
             choices = [*chain(*map(list_scenarios, subjects))]
             kind = "scenario" if len(subjects) > 1 else f"{subjects[0]} scenario"
             raise unknown_word(kind, name, choices)
+
+
+def check_case(case: str, subjects: Sequence[str]) -> None:
+    """Reject a case whose variant a subject lacks, before all the work.
+
+    The harness knows the backends and the numbers.
+    """
+    variant = case.split(" ", maxsplit=1)[0] or "a blank"
+    for subject in subjects:
+        names = SUBJECTS[subject].own_variants or PICKED["memmap"]
+        if not re.fullmatch(rf"({'|'.join(names)})(-\d+t)?(:.*)?", variant):
+            raise UsageError(
+                f"{subject}: a case begins with a variant, not with {variant}: there "
+                f"are {', '.join(names)}"
+            )
 
 
 def _adapt_subject(ready: process.Prepared, job: Job, subject: Subject) -> Subject:

@@ -36,6 +36,8 @@ def run_kernel(args: argparse.Namespace) -> int:
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
     names = SUBJECTS if args.subject == "all" else (args.subject,)
     measure.check_scenarios(args.scenario or (), names)
+    if args.case is not None:
+        measure.check_case(args.case, names)
     progress = Progress()
     with _prepare_job(args, progress) as job:
         if args.fuzz is not None:

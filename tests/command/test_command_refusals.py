@@ -102,6 +102,9 @@ lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
 bench kernel --scenario thp-2n       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 bench kernel copy --scenario vmap-2m | 2 | unknown copy scenario vmap-2m: there are cop
 bench kernel vmap --scenario thp-2m  | 2 | unknown vmap scenario thp-2m: there are vmap
+bench kernel --case 'foo bar'        | 2 | memmap: a case begins with a variant, not w
+bench kernel vmap --case 'bulkmm'    | 2 | not with bulkmm: there are pte, block
+bench kernel vmap --case ''          | 2 | not with a blank: there are pte, block
 bench clear --backend=               | 2 | there are
 bench populate --size 3M             | 2 | whole pages of 2M
 bench populate --size 6K --kind 4k   | 2 | whole pages of 4K
