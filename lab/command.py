@@ -41,9 +41,10 @@ lab: : ACTION
 lab list: lab.commands.listing:list_scenarios
     list the scenarios
     example: --family clear --kernel 7.3 latency
-    List the scenarios: what each measures and checks, and what guest it needs. Each
-    filter keeps those that fit; several keep those that fit all.
+    List the scenarios and what each does. Each filter keeps those that fit; several
+    keep those that fit all.
 [TEXT]  keep those in which this is found
+--full  print also what each checks and takes, and what guest it needs
 --family {{{",".join(choices.FAMILIES)}}}  keep those of this family
 --kernel NAME  keep those that run on this kernel
 --arch {{{ARCH}}}  keep those that run on this architecture

@@ -2,14 +2,19 @@
 """``bulkmm lab list``: list the scenarios that match."""
 
 import argparse
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 
 from bulkmm.control.json_output import ScenarioRecord, Scenarios
+from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit
 from lab.choices import FLAGS
 from lab.machine import arch, debug_kernels, kernels
 from lab.scenario import SCENARIOS, Scenario
+
+NAME_WIDTH = max(len(scenario.name) for scenario in SCENARIOS)
 
 
 def list_scenarios(args: argparse.Namespace) -> int:
@@ -20,12 +25,20 @@ def list_scenarios(args: argparse.Namespace) -> int:
     records = [_record(one) for one in SCENARIOS if _fits(one, args)]
     if not records:
         sys.stderr.write("bulkmm: nothing fits: bulkmm lab list shows all of them\n")
-    lines = (line for one in records for line in _lines(one))
+    describe = _describe if args.full else _name
+    lines = (line for record in records for line in describe(record))
     Scenarios(scenarios=records).print_output(lines, as_json=args.json)
     return Exit.OK
 
 
-def _lines(record: ScenarioRecord) -> Iterator[str]:
+def _name(record: ScenarioRecord) -> Iterator[str]:
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
+    indent = " " * (NAME_WIDTH + 1)
+    line = f"{record.name:{NAME_WIDTH}} {record.about}"
+    yield from textwrap.wrap(line, width, subsequent_indent=indent)
+
+
+def _describe(record: ScenarioRecord) -> Iterator[str]:
     yield record.name
     yield f"  {'measures' if record.measures else 'does':9}  {record.about}"
     yield f"  checks     {record.checks}"

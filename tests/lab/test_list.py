@@ -7,6 +7,7 @@ import pytest
 from commandlib import check_schema
 
 from bulkmm import cli
+from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit, UsageError
 from lab import choices, run, scenario
 from lab.commands.run import parse_request
@@ -17,12 +18,17 @@ from lab.scenario import SCENARIOS
 def list_names(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     """Return the names, which text and JSON must agree on."""
     assert cli.main(["lab", "list", *words]) == Exit.OK
+    lines = capsys.readouterr().out.splitlines()
+    short = [line.split()[0] for line in lines if line[0] != " "]
+    assert all(len(line) <= WIDTH for line in lines)
+    assert cli.main(["lab", "list", "--full", *words]) == Exit.OK
     text = capsys.readouterr().out
     assert cli.main(["lab", "list", *words, "--json"]) == Exit.OK
     document = json.loads(capsys.readouterr().out)
     check_schema(document)
     names = {one["name"] for one in document["scenarios"]}
     assert names == {line for line in text.splitlines() if line[:1].strip()}
+    assert sorted(names) == sorted(short)
     return names
 
 
