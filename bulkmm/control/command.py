@@ -25,7 +25,7 @@ status: bulkmm.control.status:print_status
     show what the loaded module is doing
     example: clear
     Show what each path of the loaded module does: mode, hook, requests served, requests
-    that fell back to the kernel; and who clears huge pages on this kernel. For paths
+    that fell back to the kernel; and where this kernel clears huge pages. For paths
     that are named everything is shown. Exit code 1 if the module is not loaded.
 PATH...  show everything about this path
 --format {{text,json,prometheus}}  print text, JSON, or metrics for Prometheus'

@@ -41,7 +41,7 @@ class Row:
     function: str
     served: bool  # a path of the module hooks it
     calls: int
-    too_small: int  # of these, of one page, which are left to the kernel
+    too_small: int  # of these, of one page, which the module does not serve
     timed: int  # more in progress than can be timed at once are only counted
     seconds: float
     cpu_share: float
