@@ -54,18 +54,6 @@ def test_the_makefile_of_the_examples_builds_them(
             assert expected in installed.run(tmp_path / example)
 
 
-def test_make_installs_the_same(installed: Installed, tmp_path: Path) -> None:
-    words = (f"DESTDIR={tmp_path}", "PREFIX=/elsewhere")
-    run_checked("make", "-C", ROOT, "install-lib", *words)
-    top_dir, usual = tmp_path / "elsewhere", installed.root / "usr/local"
-    files, wanted = (
-        {p.relative_to(top) for p in top.rglob("*") if not p.is_dir()}
-        for top in (top_dir, usual)
-    )
-    assert files == wanted
-    assert "prefix=/elsewhere" in next(top_dir.rglob("bulkmm.pc")).read_text()
-
-
 CMAKE = """\
 cmake_minimum_required(VERSION 3.16)
 project(programs C)
