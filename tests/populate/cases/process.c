@@ -212,7 +212,7 @@ CASE(nothing_left, HERE)
 
 	cpus_made = 4;
 	munmap(p + LEN, PAGE);
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < 20; i++) {
 		check(!bmm_populate(p, LEN, NULL, NULL));
 		madvise(p, LEN, MADV_DONTNEED);
 		check(bmm_populate(p + PAGE, LEN, NULL, NULL));
