@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from commandlib import Result
+from lablib import lock_kernel
 
 from bulkmm.shell.progress import Progress
 from lab import paths
-from lab.machine import accel, build, image, kernels, root, suites, vm
+from lab.machine import accel, build, image, suites, vm
 from lab.machine.kernels import Kernel
 
 Step = tuple[str, ...]
@@ -79,10 +80,7 @@ def run_guest(
     progress = Progress()
     paths.need_sources()
     with ExitStack() as stack:
-        with paths.lock_cache(progress) as cache:
-            kernel = kernels.fetch_kernel(
-                root.ensure_root(cache, progress), name, progress
-            )
+        with lock_kernel(name) as kernel:
             build_dir = build.ensure_products(kernel, [], progress)
             base = image.ensure_base(kernel, PMEM, progress)
             at = stack.enter_context(vm.run_directory(kernel.root))

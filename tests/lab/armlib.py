@@ -5,10 +5,10 @@ import os
 import shutil
 
 import pytest
+from lablib import lock_root
 
-from bulkmm.shell.progress import Progress
 from lab.machine import root
-from lab.paths import cache_dir, lock_cache
+from lab.paths import cache_dir
 
 GCC = "aarch64-linux-gnu-gcc"
 
@@ -23,6 +23,6 @@ def qemu() -> str:
     if not program.exists():
         if os.geteuid() != 0:
             pytest.skip("needs the lab: bulkmm lab prepare, as root")
-        with lock_cache(Progress()) as cache:
-            root.ensure_root(cache, Progress())
+        with lock_root():
+            pass
     return str(program)

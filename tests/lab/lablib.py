@@ -4,7 +4,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ from programs import run_program
 
 from bulkmm import cli
 from bulkmm.shell.errors import Exit
-from lab.machine import kernels
+from bulkmm.shell.progress import Progress
+from lab import paths
+from lab.machine import kernels, root
+from lab.machine.arch import X86_64, Arch
+from lab.machine.kernels import Kernel
+from lab.machine.root import DebianRoot
 
 LAB = [sys.executable, "-m", "bulkmm.cli", "lab", "run"]
 Rows = Iterable[tuple[Any, ...]]
@@ -33,6 +39,20 @@ def series(push: str, *without: str) -> list[Any]:
     """Return every series but those without; a push shows one of them."""
     rest = [name for name in kernels.SERIES if name not in (push, *without)]
     return [push, *(pytest.param(name, marks=pytest.mark.release) for name in rest)]
+
+
+@contextmanager
+def lock_root() -> Iterator[DebianRoot]:
+    """Give the lab's root, made if need be, with the cache locked meanwhile."""
+    with paths.lock_cache(Progress()) as cache:
+        yield root.ensure_root(cache, Progress())
+
+
+@contextmanager
+def lock_kernel(name: str, arch: Arch = X86_64) -> Iterator[Kernel]:
+    """Give a kernel of the lab, with the cache locked meanwhile."""
+    with lock_root() as lab_root:
+        yield kernels.fetch_kernel(lab_root, name, Progress(), arch)
 
 
 def lab(*argv: str) -> subprocess.CompletedProcess[str]:

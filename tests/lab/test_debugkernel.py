@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from lablib import lock_root
 from programs import run_program
 
 from bulkmm.control import requirements
@@ -154,8 +155,8 @@ def test_a_build_leaves_the_cache_to_other_commands(
 @pytest.fixture
 def lab_source() -> Iterator[tuple[root.DebianRoot, Path]]:
     """Return the lab's root and a directory in it."""
-    with paths.lock_cache(Progress()) as cache:
-        lab = root.ensure_root(cache, Progress())
+    with lock_root() as lab:
+        pass
     source = lab.var / "patched-test"
     shutil.rmtree(source, ignore_errors=True)
     (source / "mm").mkdir(parents=True)

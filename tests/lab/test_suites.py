@@ -4,17 +4,15 @@
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from lablib import lock_root
 from programs import run_program
 
 from bulkmm.shell.errors import BulkmmError
-from bulkmm.shell.progress import Progress
-from lab import paths
-from lab.machine import root, vm
 from lab.machine import suites as programs_of_mm
+from lab.machine import vm
 from lab.machine.kernels import Kernel
 
 GUEST = Path(__file__).parents[2] / "lab" / "guest"
@@ -23,12 +21,7 @@ GUEST = Path(__file__).parents[2] / "lab" / "guest"
 @pytest.fixture
 def build_programs() -> Iterator[Callable[..., Path]]:
     """Return what builds programs as those of mm are built."""
-    progress = Progress()
-    with ExitStack() as stack:
-        lab_root = root.ensure_root(
-            stack.enter_context(paths.lock_cache(progress)), progress
-        )
-        source = stack.enter_context(vm.run_directory(lab_root))
+    with lock_root() as lab_root, vm.run_directory(lab_root) as source:
 
         def build(**programs: str) -> Path:
             tests, to = source / programs_of_mm.SELFTESTS / "mm", source / "to"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lablib import lock_root
 
 from bulkmm.shell.progress import Progress
 from lab import paths
@@ -49,8 +50,7 @@ def test_a_kernel_that_the_archive_lost(
     pinned: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     progress = Progress()
-    with paths.lock_cache(progress) as cache:
-        lab_root = root.ensure_root(cache, progress)
+    with lock_root() as lab_root:
         usual = kernels.fetch_kernel(lab_root, "7.3", progress).release
         capsys.readouterr()
         pinned("linux-7.3", "7.3.0+deb13")
@@ -69,9 +69,7 @@ def test_a_kernel_that_the_archive_lost(
 @pytest.mark.lab
 def test_a_package_that_the_archive_lost(pinned: Callable[[str, str], None]) -> None:
     """The others stay pinned, and apt takes what the archive has of it."""
-    progress = Progress()
-    with paths.lock_cache(progress) as cache:
-        lab_root = root.ensure_root(cache, progress)
+    with lock_root() as lab_root:
         pinned("cpio", "0-1")  # from here on another root would be asked for
         with vm.run_directory(lab_root) as place:
             parts = place / "etc/apt/preferences.d"

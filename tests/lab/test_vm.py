@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from judgelib import Reports, all_is_seen
-from lablib import LAB, lab, passed, tiers, whole
+from lablib import LAB, lab, lock_kernel, passed, tiers, whole
 
 from bulkmm import cli
 from bulkmm.shell.errors import BulkmmError, Exit, GuestError
 from bulkmm.shell.progress import Progress
 from lab import paths, scenario
-from lab.machine import image, kernels, root, vm
+from lab.machine import image, root, vm
 from lab.scenario import clear
 
 pytestmark = pytest.mark.vm
@@ -309,9 +309,8 @@ def guest() -> Iterator[Callable[..., vm.Outcome]]:
 
     def run(job: str, *silent: float, **more: Any) -> vm.Outcome:
         with ExitStack() as stack:
-            with paths.lock_cache(progress) as cache:
-                lab_root = root.ensure_root(cache, progress)
-                kernel = kernels.fetch_kernel(lab_root, "6.12", progress)
+            with lock_kernel("6.12") as kernel:
+                lab_root = kernel.root
                 base = image.ensure_base(kernel, modules, progress)
                 place = stack.enter_context(vm.run_directory(lab_root))
                 initramfs = image.pack_initramfs(lab_root, base, place, job, [])

@@ -10,13 +10,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from lablib import series
+from lablib import lock_kernel, series
 from programs import run_program
 
 from bulkmm.shell.progress import Progress
-from lab.machine import build, kernels, root
+from lab.machine import build, kernels
 from lab.machine.kernels import Kernel
-from lab.paths import PROJECT, lock_cache
+from lab.paths import PROJECT
 
 pytestmark = pytest.mark.vm
 
@@ -47,21 +47,15 @@ SIMD = re.compile(r"%[xyz]mm\d")
 @pytest.fixture(scope="module", params=kernels.SERIES)
 def modules(request: pytest.FixtureRequest) -> tuple[Kernel, Path]:
     """Return a kernel and the directory with the modules built for it."""
-    progress = Progress()
-    with lock_cache(progress) as cache:
-        kernel = kernels.fetch_kernel(
-            root.ensure_root(cache, progress), request.param, progress
-        )
-        return kernel, build.ensure_products(kernel, [], progress)
+    with lock_kernel(request.param) as kernel:
+        return kernel, build.ensure_products(kernel, [], Progress())
 
 
 @pytest.mark.parametrize("name", series("7.3"))
 def test_it_builds_without_a_warning(name: str) -> None:
     """Nor with one of sparse."""
-    progress = Progress()
-    with lock_cache(progress) as cache:
-        kernel = kernels.fetch_kernel(root.ensure_root(cache, progress), name, progress)
-        build.ensure_products(kernel, [], progress, strict=True)
+    with lock_kernel(name) as kernel:
+        build.ensure_products(kernel, [], Progress(), strict=True)
 
 
 def disassemble_file(file: Path) -> dict[str, list[str]]:

@@ -7,11 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from lablib import lock_kernel
 from programs import run_program
 
-from bulkmm.shell.progress import Progress
-from lab import paths
-from lab.machine import arch, build, kernels, root
+from lab.machine import arch, build
 from lab.machine.arch import Arch
 
 pytestmark = pytest.mark.vm
@@ -46,10 +45,8 @@ def compile_objects(
     how: tuple[str, ...] = ("-d",),
 ) -> str:
     """Return the code of objects compiled with options changed."""
-    progress = Progress()
-    with paths.lock_cache(progress) as cache:
-        where = root.ensure_root(cache, progress)
-        kernel = kernels.fetch_kernel(where, series, progress, machine)
+    with lock_kernel(series, machine) as kernel:
+        where = kernel.root
         part = Path(tempfile.mkdtemp(dir=where.var))
         try:
             for file in build.list_sources():

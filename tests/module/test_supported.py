@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from lablib import lock_kernel
 from programs import run_program
 
 from bulkmm.control import requirements
-from bulkmm.shell.progress import Progress
-from lab.machine import kernels, root
-from lab.paths import PROJECT, lock_cache
+from lab.paths import PROJECT
 
 RULES = PROJECT / "module/compat/supported.mk"
 X86_64, ARM64 = "CONFIG_X86_64=y", "CONFIG_ARM64=y"
@@ -133,10 +132,8 @@ def test_headers_of_another_series_are_refused_by_build_and_dkms(
     tmp_path: Path,
 ) -> None:
     """A kernel's own, which say 6.8; "hook-faults" has a kernel that does."""
-    progress = Progress()
-    with lock_cache(progress) as cache:
-        where = root.ensure_root(cache, progress)
-        kernel = kernels.fetch_kernel(where, NEWEST, progress)
+    with lock_kernel(NEWEST) as kernel:
+        where = kernel.root
         module = where.var / "refused"
         shutil.copytree(PROJECT / "module", module, dirs_exist_ok=True)
         make = ["make", "-C", kernel.headers, f"M={where.inner(module)}", "modules"]

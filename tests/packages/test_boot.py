@@ -5,7 +5,6 @@ The package is installed into a Debian that has another one below it, the lab's,
 lends the kernel. Nothing of it is kept but what the package took part in.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,15 +13,15 @@ from typing import Any
 
 import overlay
 import pytest
+from lablib import lock_kernel
 
 from bulkmm.shell.progress import Progress
-from lab.machine import accel, build, debs, image, kernels, root, vm
+from lab.machine import accel, build, debs, image, kernels, vm
 from lab.machine.kernels import Kernel
-from lab.paths import lock_cache, wait_turn
+from lab.paths import cache_dir, wait_turn
 
 pytestmark = pytest.mark.vm
 
-FOLDER = Path(__file__).parent
 WORDS = "memmap=768M!1G root=/dev/pmem0 boot=bulkmm"
 MEMORY = 2048
 NOT_LOADED = -1  # hits, as seen.sh reports them
@@ -55,26 +54,19 @@ def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
     """Install the package, once."""
     progress = Progress()
     with ExitStack() as stack:
-        with lock_cache(progress) as cache:
-            kernel = kernels.fetch_kernel(
-                root.ensure_root(cache, progress), request.param, progress
-            )
-            module = (
-                build.ensure_products(kernel, [], progress) / "module" / "bulkmm.ko"
-            )
+        with lock_kernel(request.param) as kernel:
+            products = build.ensure_products(kernel, [], progress)
             base = image.ensure_base(kernel, (), progress)
             accelerator = accel.choose_accelerator("auto", kernel, base, progress)
-            package = next(
-                debs.ensure_packages(cache, progress).glob("bulkmm-dkms_*.deb")
-            )
             place = stack.enter_context(vm.run_directory(kernel.root))
-            inputs = place / "in"
-            inputs.mkdir()
-            for file in (module, FOLDER / "boot.sh", FOLDER / "seen.sh"):
-                shutil.copy(file, inputs)
-            shutil.copy(package, inputs / "bulkmm-dkms.deb")
-            roots = (debs.ensure_builder(cache, progress).path, kernel.root.path)
-            overlay.run_script(roots, place, "boot.sh", kernel.release)
+            files = {
+                "bulkmm.ko": products / "module" / "bulkmm.ko",
+                "seen.sh": overlay.FOLDER / "seen.sh",
+                "bulkmm-dkms.deb": overlay.find_package("bulkmm-dkms"),
+            }
+            builder = debs.ensure_builder(cache_dir(), progress)
+            roots = (builder.path, kernel.root.path)
+            overlay.run_script(roots, place, "boot.sh", kernel.release, files=files)
         yield Installation(place, kernel, accelerator)
 
 

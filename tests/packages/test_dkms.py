@@ -5,22 +5,17 @@ By the dkms of each supported Debian, which differ in what they make of a kernel
 module is not for.
 """
 
-import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import overlay
 import pytest
 
 from bulkmm.control import requirements
-from bulkmm.shell.progress import Progress
-from lab.machine import debs, disk, kernels, root, vm
-from lab.paths import lock_cache
+from lab.machine import debs
 
 pytestmark = pytest.mark.vm
 
-FOLDER = Path(__file__).parent
 SKIPPED = "77"
 BUILDABLE = ["6.1.0", "7.3.0"]
 
@@ -28,21 +23,10 @@ BUILDABLE = ["6.1.0", "7.3.0"]
 @pytest.fixture(scope="module", params=["6.1", "6.12"], ids=["Debian 12", "Debian 13"])
 def place(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Return the directory with what dkms.sh has left."""
-    progress = Progress()
-    with ExitStack() as stack:
-        with lock_cache(progress) as cache:
-            lab = root.ensure_root(cache, progress)
-            tree = disk.ensure_tree(
-                kernels.fetch_kernel(lab, request.param, progress), progress
-            )
-            package = next(
-                debs.ensure_packages(cache, progress).glob("bulkmm-dkms_*.deb")
-            )
-            place = stack.enter_context(vm.run_directory(lab))
-            (place / "in").mkdir()
-            shutil.copy(package, place / "in/bulkmm-dkms.deb")
-            shutil.copy(FOLDER / "dkms.sh", place / "in")
-            overlay.run_script([tree.path], place, "dkms.sh", debs.read_version())
+    version = debs.read_version()
+    with overlay.run_with_package(
+        request.param, "bulkmm-dkms", "dkms.sh", version
+    ) as place:
         yield place
 
 
