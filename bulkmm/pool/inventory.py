@@ -77,11 +77,15 @@ class Inventory:
         return max(fit, key=lambda memory: memory.ready, default=None)
 
     def check_user(self, uid: int, nbytes: int) -> None:
-        """Raise if a user may not have so much more."""
-        memories = [*self._list_memories(uid)]
+        """Raise if a user may not have so much more than it has, or had until now."""
+        memories = [m for m in self.memories if m.uid == uid]
         _check_limit(f"user {uid}", memories, nbytes, self.limits.user)
         if len(memories) >= MOST:
             raise BulkmmError(f"user {uid} has {MOST} memories, the most")
+
+    def is_freeing(self) -> bool:
+        """Tell whether there may be more room soon."""
+        return any(memory.freeing for memory in self.memories)
 
     def _check_machine(self, kind: Kind) -> None:
         on_node = [m for m in self.memories if m.kind.node == kind.node]

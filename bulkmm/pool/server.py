@@ -28,9 +28,8 @@ from bulkmm.pool.store import Store
 from bulkmm.populate.libbulkmm.pool import VERSION
 from bulkmm.shell.errors import BulkmmError
 
-PATIENCE = 10  # seconds until a client has said what it wants
+PATIENCE = 10  # seconds until a client has said what it wants, or there is room for it
 SPARE = 64  # descriptors for all else
-FREERS = 4  # processes that free at once, for one user each: its client may stop one
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -43,6 +42,8 @@ class Client:
     uid: int
     deadline: float = inf
     memory: Memory | None = None
+    request: Mapping[str, Any] | None = None  # to take memory, once there is room
+    why: str = ""  # there is none yet
 
 
 def read_peer(connection: socket.socket, deadline: float = inf) -> Client:
@@ -98,7 +99,9 @@ class Server:
             now = time.monotonic()
             for client in [*self.clients.values()]:
                 if client.deadline < now:
-                    self._refuse_client(client, f"no request in {PATIENCE} s")
+                    self._refuse_client(
+                        client, client.why or f"no request in {PATIENCE} s"
+                    )
 
     def _watch(self, fd: int, handler: Callable[[], None]) -> None:
         self.epoll.register(fd, select.EPOLLIN)
@@ -143,9 +146,10 @@ class Server:
         self._watch(fd, lambda: self._hear_client(client))
 
     def _hear_client(self, client: Client) -> None:
-        """Read the request; with memory there is nothing to be read but the end."""
+        """Read the request; after it there is nothing to be read but the end."""
+        silent = client.memory or client.request
         try:
-            data = b"" if client.memory else client.connection.recv(LONGEST + 1)
+            data = b"" if silent else client.connection.recv(LONGEST + 1)
         except BlockingIOError:
             return
         except OSError:
@@ -154,7 +158,12 @@ class Server:
             self._end_client(client)
             return
         try:
-            request = parse_request(data)
+            self._serve_request(client, parse_request(data))
+        except BulkmmError as error:
+            self._refuse_client(client, str(error))
+
+    def _serve_request(self, client: Client, request: Mapping[str, Any]) -> None:
+        try:
             if request["op"] == "take":
                 self._take_memory(client, request)
             elif request["op"] == "drop":
@@ -193,21 +202,43 @@ class Server:
     def _take_memory(self, client: Client, request: Mapping[str, Any]) -> None:
         kind = Kind(request["bytes"], request["page"], request["node"])
         memory = self.inventory.find_kept(client.uid, kind, request["name"])
-        self.counts["kept" if memory else "new"] += 1
         if memory is None:
-            self.inventory.check_user(client.uid, kind.nbytes)
-            memory = self.inventory.choose_stock(kind)
-            if memory is None:
-                memory = self.inventory.add_memory(kind.choose_node())
+            try:
+                memory = self._find_room(client.uid, kind)
+            except BulkmmError as error:
+                if not self.inventory.is_freeing():
+                    raise
+                self._wait_for_room(client, request, str(error))
+                return
             memory.uid, memory.name = client.uid, request["name"]
+        self.counts["kept" if memory.has_content else "new"] += 1
         self.counts["at_once"] += memory.ready
         self._assign_memory(client, memory)
         if memory.ready:
             self._hand_out(client, memory)
 
+    def _find_room(self, uid: int, kind: Kind) -> Memory:
+        """Return memory of stock, or new; raise if a user may have none, or none is."""
+        self.inventory.check_user(uid, kind.nbytes)
+        memory = self.inventory.choose_stock(kind)
+        return memory or self.inventory.add_memory(kind.choose_node())
+
+    def _wait_for_room(
+        self, client: Client, request: Mapping[str, Any], why: str
+    ) -> None:
+        """Try a request again whenever memory has been freed, for a while."""
+        if not client.request:
+            client.request, client.deadline = request, time.monotonic() + PATIENCE
+            self._stop_listening(client)
+        client.why = f"{why}; it waited {PATIENCE} s for what is being freed"
+
     def _assign_memory(self, client: Client, memory: Memory) -> None:
-        """Make memory a client's; from now on only its end is to be heard."""
+        """Make memory a client's."""
         memory.pid, client.memory, client.deadline = client.pid, memory, inf
+        self._stop_listening(client)
+
+    def _stop_listening(self, client: Client) -> None:
+        """From now on only its end is to be heard."""
         with suppress(OSError):  # it has gone
             client.connection.shutdown(socket.SHUT_RD)
         self.epoll.modify(client.connection.fileno(), 0)
@@ -277,10 +308,10 @@ class Server:
     def _start_freeing(self) -> None:
         filled = self.filler.memory if self.filler else None
         for memory in self.inventory.memories:
-            if not memory.freeing or memory is filled or len(self.freers) >= FREERS:
+            if not memory.freeing or memory is filled:
                 continue
             if memory.uid in {each.uid for each in self.freers}:
-                continue
+                continue  # its user may have stopped that: others need not wait
             try:
                 worker = Worker(memory, memory.free_pages, idle=False)
             except OSError:  # no process more; not here, as it may take forever
@@ -319,8 +350,12 @@ class Server:
     def _finish_freeing(self, worker: Worker) -> None:
         del self.freers[worker.memory]
         self._forget_descriptor(worker.report_fd)
-        if not worker.collect_error():  # else it is tried again
-            self._remove_memory(worker.memory)
+        if worker.collect_error():
+            return  # it is tried again
+        self._remove_memory(worker.memory)
+        for client in [*self.clients.values()]:
+            if client.request and not client.memory:
+                self._serve_request(client, client.request)
 
     def _fail_memory(self, memory: Memory, why: str) -> None:
         """Refuse the client that waits for memory, or note why there is no stock."""

@@ -24,6 +24,7 @@ from bulkmm.populate.libbulkmm import pool
 MIB = 1 << 20
 LONGEST = 60  # s; nothing here takes that long
 COMMAND = [sys.executable, "-m", "bulkmm.cli"]
+# code of a server, as the command but for what it changes
 IMPATIENT = """
 import sys
 from bulkmm import cli
@@ -115,13 +116,13 @@ def run_server(
     *words: str,
     path: Path | None = None,
     inside: Sequence[str] = (),
-    impatient: bool = False,
+    code: str = "",
     **more: Any,
 ) -> Iterator[Running]:
     """Have a server, which is stopped at the end, and leaves nothing then."""
     with short_directory() as place:
         socket_path = path or place / "pool"
-        start = [sys.executable, "-c", IMPATIENT] if impatient else COMMAND
+        start = [sys.executable, "-c", code] if code else COMMAND
         argv = [*inside, *start, "pool", "serve", "--socket", str(socket_path), *words]
         with subprocess.Popen(
             argv, stdout=subprocess.PIPE, text=True, cwd=ROOT, **more
@@ -136,11 +137,11 @@ def run_server(
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
+def as_nobody(user: int = NOBODY) -> Iterator[None]:
     """Be another user in this process; it is to be root."""
     if os.geteuid():
         pytest.skip("needs root")
-    os.seteuid(NOBODY)
+    os.seteuid(user)
     try:
         yield
     finally:

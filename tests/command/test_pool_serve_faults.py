@@ -20,6 +20,7 @@ from programs import run_program
 from rootlib import huge_pages, make_cgroup
 from servelib import (
     COMMAND,
+    IMPATIENT,
     LONGEST,
     MIB,
     SLOW,
@@ -43,7 +44,7 @@ def count_descriptors(server: Running) -> int:
 
 
 def test_a_full_pool_is_told_and_is_no_end() -> None:
-    with huge_pages(8), run_server("--stock", "8M,page=2M", impatient=True) as server:
+    with huge_pages(8), run_server("--stock", "8M,page=2M", code=IMPATIENT) as server:
         wait_until(lambda: server.status()["stock"][0]["ready"])
         error = server.run(
             "take", "--size", "12M", "--page", "2M", "--", "true", code=3
@@ -67,6 +68,31 @@ def test_a_limit_of_memory_is_told() -> None:
         with server.take(16 * MIB):
             pass
         wait_until(server.is_clean)
+
+
+def test_little_memory_is_taken_beside_the_data() -> None:
+    """By the server and its processes: small pages count, those of a pool do not."""
+    with (
+        huge_pages(48),
+        make_cgroup("memory") as inside,
+        run_server("--stock", "32M,page=2M", inside=inside) as server,
+    ):
+        group = Path("/sys/fs/cgroup/memory") / f"bulkmm-test-{os.getpid()}"
+        with server.take(96 * MIB), server.take(64 * MIB, page="2M"):
+            wait_until(lambda: "filling" not in server.states())
+        wait_until(lambda: server.states() == ["stock"])
+        most = int((group / "memory.max_usage_in_bytes").read_text())
+        assert 96 * MIB < most < (96 + 64) * MIB
+
+
+def test_it_needs_no_capability() -> None:
+    """As the unit starts it: root, who may do nothing that a user may not."""
+    bounded = ["setpriv", "--bounding-set", "-all", "--no-new-privs"]
+    with huge_pages(8), run_server("--stock", "8M,page=2M", inside=bounded) as server:
+        wait_until(lambda: server.states() == ["stock"])
+        with server.take(8 * MIB, page="2M"), server.take(4 * MIB, node=0):
+            pass
+        wait_until(lambda: server.states() == ["stock"])
 
 
 def test_what_the_kernel_kills_for_memory_is_not_the_server(server: Running) -> None:
@@ -135,21 +161,58 @@ def count_sleeps(pid: int) -> int:
     return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
-def test_a_client_that_stops_freeing_stops_nobody_else() -> None:
-    """As by a write() from a mapping whose page does not come: the process hangs."""
-    with run_server("--stock", "4M", "--user", "nobody") as server:
+STOPPED_FREEING = """
+import os, signal, sys
+from bulkmm import cli
+from bulkmm.pool import memory, server
+server.PATIENCE = %s
+free = memory.Memory.free_pages
+def free_stopped(self):
+    if self.uid != 65534:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    free(self)
+memory.Memory.free_pages = free_stopped
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_clients_that_stop_freeing_stop_nobody_else() -> None:
+    """As by a write() from a mapping whose page does not come: each process hangs."""
+    users = range(1001, 1006)
+    words = [word for user in users for word in ("--user", str(user))]
+    words += ["--user", "nobody", "--limit-user", "6M", "--stock", "4M"]
+    with run_server(*words, code=STOPPED_FREEING % LONGEST) as server:
         Path(server.path).chmod(0o666)
-        wait_until(lambda: server.states() == ["stock"])
-        server.take(SLOW).close()
-        wait_until(lambda: "freeing" in server.states() and server.list_workers())
-        for worker in server.list_workers():
-            os.kill(worker, signal.SIGSTOP)
+        for user in users:
+            with as_nobody(user):
+                server.take(4 * MIB).close()
         with as_nobody():
             server.take(4 * MIB).close()
-        wait_until(lambda: server.states() == ["freeing", "stock"])
+        wait_until(lambda: server.states() == ["freeing"] * len(users) + ["stock"])
+        wait_until(lambda: len(server.list_workers()) == len(users))
         for worker in server.list_workers():
             os.kill(worker, signal.SIGCONT)
         wait_until(lambda: server.states() == ["stock"])
+
+
+def test_what_is_being_freed_counts_and_is_waited_for() -> None:
+    words = "--limit-user", "6M"
+    with run_server(*words, code=STOPPED_FREEING % 0.2) as server:
+        server.take(4 * MIB).close()
+        with pytest.raises(
+            pool.PoolError,
+            match=r"has 4 MiB of 6 MiB: 4 MiB more .*; it waited 0.2 s for what is",
+        ):
+            server.take(4 * MIB)
+    with run_server(*words, code=STOPPED_FREEING % LONGEST) as server:
+        server.take(4 * MIB).close()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.connect(server.path)
+            client.send(json.dumps({**TAKE, "bytes": 4 * MIB}).encode())
+            wait_until(server.list_workers)
+            assert server.states() == ["freeing"]
+            os.kill(server.list_workers()[0], signal.SIGCONT)
+            assert b'"resident": 4194304' in client.recv(4096)
 
 
 def test_what_was_never_sent_is_no_content() -> None:
@@ -274,7 +337,7 @@ def test_a_second_request_cannot_be_sent(server: Running) -> None:
 
 
 def test_a_client_that_says_nothing_is_left() -> None:
-    with run_server(impatient=True) as server:
+    with run_server(code=IMPATIENT) as server:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
             client.connect(server.path)
             assert "no request in 0.2 s" in client.recv(4096).decode()
@@ -360,6 +423,9 @@ def test_a_client_is_killed(server: Running, step: str) -> None:
                     pool.drop(name, path=server.path)
             wait_until(server.is_clean)
             assert count_free_huge() >= 8
+            with server.take(16 * MIB, page="2M") as lease:  # all there are
+                assert not any(lease.map()[:])
+            wait_until(server.is_clean)
 
 
 def test_a_client_is_killed_while_it_waits(server: Running) -> None:
@@ -391,6 +457,8 @@ def test_the_server_is_killed(step: str) -> None:
         wait_until(lambda: count_free_huge() >= 4)
         stack.close()
         assert count_free_huge() >= 8
+        with run_server() as server, server.take(16 * MIB, page="2M") as lease:
+            assert not any(lease.map()[:])
 
 
 def is_running(pid: int) -> bool:
