@@ -2,6 +2,7 @@
 """What the packages are made of says the same thing everywhere."""
 
 import re
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -24,6 +25,19 @@ def test_the_example_sets_parameters_that_there_are() -> None:
     (options,) = re.findall(r"^options bulkmm (.*)$", text, re.MULTILINE)
     for word in options.split():
         assert word.partition("=")[0] in paths
+
+
+def test_units_are_valid(tmp_path: Path) -> None:
+    """But for their program, which is not installed here."""
+    units = [*(ROOT / "debian").glob("bulkmm.*.service")]
+    units += (ROOT / "debian").glob("bulkmm.*.socket")
+    for unit in units:
+        text = unit.read_text().replace("=/usr/bin/bulkmm ", "=/usr/bin/true ")
+        (tmp_path / unit.name.removeprefix("bulkmm.")).write_text(text)
+    files = [str(path) for path in tmp_path.iterdir()]
+    command = ["systemd-analyze", "verify", "--man=no", *files]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (len(files), result.returncode, result.stderr) == (3, 0, "")
 
 
 def test_the_page_purges_what_the_guest_does() -> None:

@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -308,6 +309,33 @@ def test_a_file_of_the_program_becomes_the_memory(disk: Path, shm: Path) -> None
     with (disk / "to").open("r+b") as file, pytest.raises(libbulkmm.Error):
         libbulkmm.stage_into(file.fileno(), [path])
     assert (disk / "to").read_bytes() == b"kept"
+
+
+KILLED = """if True:
+    import os, sys
+    from bulkmm.populate import libbulkmm, library
+    libbulkmm.set_library(str(library.BUILT_LIBRARY))
+    def end(nbytes=None, whole=None):
+        if (nbytes and nbytes < whole, nbytes and nbytes == whole, not nbytes)[step]:
+            os.kill(os.getpid(), 9)
+    step = int(sys.argv[1])
+    staged = libbulkmm.stage(sys.argv[2:], page=2 << 20, progress=end)
+    end()
+"""
+
+
+@pytest.mark.parametrize("step", ["reading", "read", "sealed"])
+def test_who_is_killed_leaves_nothing(disk: Path, step: str) -> None:
+    """Not a page of the pool."""
+    path = disk / "holes"
+    path.touch()
+    os.truncate(path, 64 * MIB)
+    number = ("reading", "read", "sealed").index(step)
+    command = [sys.executable, "-c", KILLED, str(number), str(path)]
+    with rootlib.huge_pages(32):
+        used = rootlib.count_used_pages()
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        assert rootlib.count_used_pages() == used
 
 
 @pytest.mark.parametrize("last", [False, True])
