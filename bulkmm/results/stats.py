@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -71,8 +72,16 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Return the narrowest pair of samples that covers 95 %, or the range."""
     if len(samples) < INTERVAL_LEAST:
         return min(samples), max(samples)
-    low, high = _import_scipy().quantile_test(samples).confidence_interval(LEVEL)
-    return float(low), float(high)
+    low, high = _find_ranks(len(samples))
+    ordered = sorted(samples)
+    return float(ordered[low]), float(ordered[high])
+
+
+@cache
+def _find_ranks(n: int) -> tuple[int, int]:
+    """Return the ranks, from 0, of the ends of an interval of any ``n`` samples."""
+    low, high = _import_scipy().quantile_test(range(n)).confidence_interval(LEVEL)
+    return int(low), int(high)
 
 
 def replace_samples(result: Result, samples: Sequence[float]) -> Result:

@@ -183,5 +183,6 @@ def test_a_ratio_covers_what_clustered_samples_are_of(n: int, way: str) -> None:
 
 def test_a_scipy_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scipy, "__version__", "1.10.1")
+    stats._find_ranks.cache_clear()
     with pytest.raises(BulkmmError, match=r"scipy 1\.10\.1 is too old"):
         stats.median_interval([1.0] * 6)
