@@ -70,8 +70,8 @@ def build_target(
 ) -> None:
     """Set a build directory up if needed, and compile, once in a process.
 
-    Finding that nothing is to be done takes longer than most tests. Of several
-    processes one compiles at a time.
+    A target is a file. Finding that nothing is to be done takes longer than most tests,
+    most of all Meson. Of several processes one compiles at a time.
     """
     program = [sys.executable, "-m", "mesonbuild.mesonmain"]
     environment = dict(os.environ)
@@ -79,7 +79,7 @@ def build_target(
     environment["PATH"] = scripts + os.pathsep + environment.get("PATH", "")
     if compiler:
         environment["CC"] = compiler
-    steps = [[*program, "compile", "-C", str(build), *([target] if target else [])]]
+    steps = [["ninja", "-C", str(build), *([target] if target else [])]]
     build.parent.mkdir(parents=True, exist_ok=True)
     with build.with_name(f"{build.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -105,7 +105,7 @@ def kept_inputs(to: Path) -> list[Path]:
 @cache
 def build_core() -> Any:
     """Return the core, built if need be."""
-    build_target(NATIVE, target="bmmcore:shared_library")
+    build_target(NATIVE, target="libbmmcore.so")
     return ffi.dlopen(str(NATIVE / "libbmmcore.so"))
 
 

@@ -191,7 +191,7 @@ def test_adding_a_backend_takes_one_file_and_one_line(tmp_path: Path) -> None:
     with (tmp_path / "core/x86/backends.def").open("a") as file:
         file.write("BMM_BACKENDS(bytewise)\n")
     build = tmp_path / "build"
-    build_target(build, target="bmmcore:shared_library", source=tmp_path)
+    build_target(build, target="libbmmcore.so", source=tmp_path)
     lib = FFI()
     lib.cdef("const void *bmm_backend_find(int, const char *, size_t);")
     library = lib.dlopen(str(build / "libbmmcore.so"))

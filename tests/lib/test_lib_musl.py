@@ -21,7 +21,7 @@ def test_a_static_program_populates_with_two_threads(tmp_path: Path) -> None:
         BUILD,
         f"-Dc_args={' '.join(headers)}",
         compiler="musl-gcc",
-        target="lib/bulkmm:static_library",
+        target="lib/libbulkmm.a",
     )
     program = tmp_path / "musl"
     source = ROOT / "tests" / "lib" / "musl.c"
