@@ -70,20 +70,18 @@ bench populate: bench.run:run_populate
 --reserve  reserve huge pages for hugetlb while it runs (root)
 --processes N<1..{amount.MOST}>  take N samples of each variant
 {ENDS}
-bench serve: bench.serve:measure_starts
+bench serve: bench.run:run_serve
     time starts with memory of a server
-    example: --rounds 8
+    example: --page 4K
     Time QEMU's start with memory that has no pages yet, with its own prealloc, and with
     memory of "bulkmm pool serve"; and the start of a program whose content is read from
     the page cache, or was kept by the server. Needs root for huge pages of a pool,
     which it reserves while it runs.
---size SIZE = 4G  give QEMU so much
---keep SIZE = 2G  keep so much by name
+--size SIZE  give QEMU so much (default: 4G, --quick 256M)
+--keep SIZE  keep so much by name (default: 2G, --quick 128M)
 --page {{4K,2M}}...  measure these pages only; may be given again
---rounds N<1..{amount.MOST}> = 8  run N rounds
-{options.JSON}
--o, --output FILE  write every sample, as JSON, to this file
-
+--processes N<1..{amount.MOST}>  take N samples of each variant
+{ENDS}
 bench stage: bench.run:run_stage
     time the ways to have a file in memory, those of other programs too
     example: --quick

@@ -4,7 +4,7 @@
 import argparse
 from contextlib import nullcontext
 
-from bench import amount, goals, measure, populate, stage, subjects
+from bench import amount, goals, measure, populate, serve, stage, subjects
 from bench.subjects import Request
 from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
@@ -84,6 +84,26 @@ def run_stage(args: argparse.Namespace) -> int:
         result_tables.print_documents([document], show=result_tables.Show(full=True))
         for why in document.run["skipped"].values():
             print(f"left out: {why}")
+
+    return finish.finish_run(args, document, show)
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    """Measure starts with memory of a server and without."""
+    finish.need_place(args)
+    default, content = ("256M", "128M") if args.quick else ("4G", "2G")
+    job = serve.Job(
+        size=size.parse_bytes(args.size or default, "1T"),
+        content=size.parse_bytes(args.keep or content, "1T"),
+        pages=args.page or [*serve.PAGES],
+        processes=args.processes or amount.FULL_PROCESSES,
+    )
+    progress = Progress().follow_events("bench: serve", "bench", job.processes)
+    with progress as observer:
+        document = serve.measure_starts(job, observer)
+
+    def show() -> None:
+        result_tables.print_documents([document], show=result_tables.Show(full=True))
 
     return finish.finish_run(args, document, show)
 

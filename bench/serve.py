@@ -8,26 +8,26 @@ read from a file that is in the page cache, the least that a start costs, or kep
 name. The stock is complete before each sample.
 """
 
-import argparse
-import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 
-from bench import amount, populate, populate_peers
+from bench import amount, measure, populate, populate_peers
+from bench.measure import Event, Observer
+from bench.subjects import Amount, Arms, Request, Subject
 from bulkmm.populate import library
 from bulkmm.populate.libbulkmm import pool
+from bulkmm.results.model import Document
 from bulkmm.shell import size
-from bulkmm.shell.errors import BulkmmError, Exit
-from bulkmm.shell.files import need_place, write_file
+from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.size import MIB, name_size
 
 LONGEST = 120  # seconds until stock is complete
@@ -55,40 +55,70 @@ print("ready" if memory[-1] == 1 else "no content", flush=True)
 sys.stdin.read()
 """
 READY = b"ready"
+PAGES = {"4K": "4k", "2M": "hugetlb"}  # as a server calls them, and results
+NO_PAGES, PREALLOC, SERVER, TAKE = "no-pages", "prealloc", "server", "pool-take"
+READ, BY_NAME = "read", "kept"
 Arm = Callable[[], int]  # ns of a sample
 
 
-def measure_starts(args: argparse.Namespace) -> int:
-    """Time the starts in turn; print medians and ranges."""
-    need_place(args.output, "output")
-    nbytes, content_bytes = (size.parse_bytes(t, "1T") for t in (args.size, args.keep))
+class Starts(Subject):
+    """The ways to start; those with a server are compared with all others."""
+
+    def pairs(self, results: Arms) -> Iterator[tuple[str, str]]:
+        """Return each way without a server as base of each with one."""
+        for name in results:
+            if name in (SERVER, TAKE, BY_NAME):
+                bases = (base for base in results if base in self.bases)
+                yield from ((base, name) for base in bases)
+
+
+STARTS = Starts(name="serve", bases=(NO_PAGES, PREALLOC, READ))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure: QEMU's memory, content kept by name, and in which pages."""
+
+    size: int
+    content: int
+    pages: Sequence[str]
+    processes: int
+
+
+def measure_starts(job: Job, observer: Observer | None = None) -> Document:
+    """Time all starts; ``observer`` is called for each event."""
+    amount.check_memory(2 * job.size)
     library.find_library()
-    samples: dict[str, list[int]] = {}
+    find_qemu()
+    request = Request(STARTS, Amount(job.size), processes=job.processes)
+    return measure.measure_requests([(request, partial(_process, job))], observer)
+
+
+def _process(job: Job, number: int, _padding: str) -> Iterator[Event]:
+    """Time each way once, in random order."""
+    chance = random.Random(f"serve {number}")  # noqa: S311 - to vary
+    yield {"event": "start", "bytes": job.size}
     with tempfile.TemporaryDirectory(prefix="bulkmm-") as home:
         place = Path(home)
-        for page in args.page or ("4K", "2M"):
-            amount.check_memory(2 * nbytes)
-            with _serve_stock(place, f"{args.size},page={page}") as path:
-                _run_rounds(_list_starts(path, page, nbytes), args.rounds, samples)
+        for page in job.pages:
+            with _serve_stock(place, f"{name_size(job.size)},page={page}") as path:
+                yield from _run_arms(
+                    f"start-{name_size(job.size).lower()}-{PAGES[page]}",
+                    *(job.size, _list_starts(path, page, job.size), chance),
+                )
         with _serve_stock(place, None) as path:
-            _run_rounds(_list_loads(path, place, content_bytes), args.rounds, samples)
-    record = {"size": nbytes, "keep": content_bytes, "ns": samples}
-    text = json.dumps({"schema_version": 1, "serve": record}, indent=1)
-    if args.output:
-        write_file(args.output, f"{text}\n", "output")
-    print(*([text] if args.json else _list_lines(samples)), sep="\n")
-    return Exit.OK
+            yield from _run_arms(
+                f"load-{name_size(job.content).lower()}-4k",
+                *(job.content, _list_loads(path, place, job.content), chance),
+            )
 
 
-def _list_lines(samples: dict[str, list[int]]) -> Iterator[str]:
-    """Yield a line for each arm, and how much later than the first of its group."""
-    for name, times in samples.items():
-        group = name.partition(" ")[0]
-        base = next(values for key, values in samples.items() if key.startswith(group))
-        ms, least, most = (f(times) / 1e6 for f in (median, min, max))
-        later = ms - median(base) / 1e6
-        span = f"{least:.1f} to {most:.1f}, n = {len(times)}"
-        yield f"{name}: {ms:.1f} ms ({span}), {later:+.1f} ms"
+def _run_arms(
+    scenario: str, nbytes: int, arms: dict[str, Arm], chance: random.Random
+) -> Iterator[Event]:
+    for name in chance.sample(sorted(arms), len(arms)):
+        labels = {"scenario": scenario, "variant": name}
+        yield {"event": "sample", **labels, "bytes": nbytes, "ns": arms[name]()}
 
 
 @contextmanager
@@ -113,17 +143,6 @@ def _serve_stock(place: Path, stock: str | None) -> Iterator[str]:
             server.terminate()
 
 
-def _run_rounds(
-    arms: dict[str, Arm], rounds: int, samples: dict[str, list[int]]
-) -> None:
-    """Run each arm once a round, in random order."""
-    for name in arms:
-        samples[name] = []
-    for _ in range(rounds):
-        for name in random.sample(sorted(arms), len(arms)):
-            samples[name].append(arms[name]())
-
-
 def _wait_for_stock(path: str) -> None:
     end = time.monotonic() + LONGEST
     while time.monotonic() < end:
@@ -138,7 +157,7 @@ def _wait_for_stock(path: str) -> None:
 
 
 def _list_starts(path: str, page: str, nbytes: int) -> dict[str, Arm]:
-    """Return the ways to start QEMU; the first has no pages yet."""
+    """Return the ways to start QEMU."""
     qemu = find_qemu()
     huge = ",hugetlb=on,hugetlbsize=2M" if page == "2M" else ""
     memfd = f"memory-backend-memfd,share=on{huge}"
@@ -147,12 +166,11 @@ def _list_starts(path: str, page: str, nbytes: int) -> dict[str, Arm]:
     start = partial(_time_qemu, qemu, nbytes, path)
     words = ["take", "--socket", path, "--size", name_size(nbytes), "--page", page]
     take = [*COMMAND, *words, "--"]
-    group = f"qemu-{page}"
     return {
-        f"{group} no pages": partial(start, memfd),
-        f"{group} prealloc": partial(start, filled),
-        f"{group} server": partial(_time_leased, start, path, page, nbytes),
-        f"{group} pool take": partial(start, _on_path("{}"), before=take),
+        NO_PAGES: partial(start, memfd),
+        PREALLOC: partial(start, filled),
+        SERVER: partial(_time_leased, start, path, page, nbytes),
+        TAKE: partial(start, _on_path("{}"), before=take),
     }
 
 
@@ -218,7 +236,4 @@ def _list_loads(path: str, place: Path, nbytes: int) -> dict[str, Arm]:
         return populate_peers.time_start(command, READY, is_small=True)
 
     start("content")
-    return {
-        "load-4K own": partial(start, ""),
-        "load-4K kept": partial(start, "content"),
-    }
+    return {READ: partial(start, ""), BY_NAME: partial(start, "content")}

@@ -2,8 +2,8 @@
 """``bulkmm bench stage``: ways to have a file in memory, from the disk or its cache.
 
 Each way is a process of its own; ours fills hugetlb pages, and so do a copy from a
-mapping and fio with huge pages. dd and fio keep nothing, cp fills tmpfs, vmtouch the
-page cache.
+mapping and fio with huge pages; and small pages. dd and fio keep nothing, cp fills
+tmpfs, vmtouch the page cache.
 """
 
 import json
@@ -30,8 +30,11 @@ from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import MIB, name_size
 
 COPY, STREAMING, POPULATED = "mmap-copy", "streaming", "populate-streaming"
-FROM_DISK = (BULKMM, COPY)
-CACHED = (BULKMM, COPY, STREAMING, POPULATED)
+HUGE, SMALL = "hugetlb", "4k"
+# ours by kind of page, from the disk and from the page cache, and programs beside them
+FROM_DISK = {HUGE: (BULKMM, COPY), SMALL: (BULKMM,)}
+CACHED = {HUGE: (BULKMM, COPY, STREAMING, POPULATED), SMALL: (BULKMM, POPULATED)}
+WITH_SMALL = ("fio", "cp")
 TMPFS = Path("/dev/shm")  # noqa: S108 - that file system itself
 FIO = ["fio", "--name=x", "--rw=read", "--direct=1", "--output-format=json"]
 RING = ["--ioengine=io_uring", "--iodepth=32", "--bs=1M"]
@@ -125,15 +128,17 @@ def _process(
     """Run each way once from the disk, then from the page cache, in random order."""
     chance = random.Random(f"stage {number}")  # noqa: S311 - to vary
     yield {"event": "start", "bytes": job.size}
-    scenario = f"stage-{name_size(job.size).lower()}-hugetlb"
-    names = [*FROM_DISK, *programs]
-    for name in chance.sample(names, len(names)):
-        _make_cold(job.path)
-        yield from _run_way(job, programs, scenario, name)
-    names = [*CACHED, *(name for name in programs if name == "cp")]
-    for name in chance.sample(names, len(names)):
-        _make_cached(job.path)
-        yield from _run_way(job, programs, f"{scenario}-again", name)
+    for kind in (HUGE, SMALL):
+        scenario = f"stage-{name_size(job.size).lower()}-{kind}"
+        beside = [name for name in programs if kind == HUGE or name in WITH_SMALL]
+        names = [*FROM_DISK[kind], *beside]
+        for name in chance.sample(names, len(names)):
+            _make_cold(job.path)
+            yield from _run_way(job, programs, scenario, name)
+        names = [*CACHED[kind], *(name for name in programs if name == "cp")]
+        for name in chance.sample(names, len(names)):
+            _make_cached(job.path)
+            yield from _run_way(job, programs, f"{scenario}-again", name)
 
 
 def _run_way(
@@ -144,6 +149,8 @@ def _run_way(
         ns = _time_program(job, name, programs[name])
         yield {"event": "sample", **labels, "bytes": job.size, "ns": ns}
         return
+    if SMALL in scenario.split("-"):  # huge ones are reserved, and there
+        _get_memory_back(job)
     command = [sys.executable, "-m", "bench.stage_ways", scenario, name, job.path]
     for line in _run(name, command).splitlines():
         yield program.parse_event(line)
@@ -155,14 +162,18 @@ def _time_program(job: Job, name: str, words: Sequence[str]) -> int:
         read = json.loads(_run(name, [*words, f"--filename={job.path}"]))
         rate: float = read["jobs"][0]["read"]["bw_bytes"]
         return round(job.size / rate * 1e9)
-    # what a host has taken away is given back before it is timed, as for populate
-    back = [program.find_program().with_name(PROGRAM), "back", "4k", job.size, BASE]
-    _run("back", back)
+    _get_memory_back(job)
     with tempfile.TemporaryDirectory(dir=TMPFS, prefix="bulkmm-") as place:
         more = [f"{place}/copy"] if name == "cp" else []
         start = time.monotonic_ns()
         _run(name, [*words, *more])
         return time.monotonic_ns() - start
+
+
+def _get_memory_back(job: Job) -> None:
+    """Have what a host has taken away before it is timed, as for populate."""
+    back = [program.find_program().with_name(PROGRAM), "back", SMALL, job.size, BASE]
+    _run("back", back)
 
 
 def _run(name: str, command: Sequence[object]) -> str:

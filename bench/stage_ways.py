@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One of our ways to have a file in huge pages, in a process of its own.
+"""One of our ways to have a file in memory, in a process of its own.
 
     python -m bench.stage_ways SCENARIO WAY FILE
 
 prints the events of the bench. ``bulkmm`` is libbulkmm.stage(), ``mmap-copy`` the C
-library's memmove() out of a mapping of the file into a new one of hugetlb pages.
+library's memmove() out of a mapping of the file into a new one of the scenario's pages.
 ``streaming`` is bmm_copy_streaming() into pages that are there already, and
 ``populate-streaming`` that and bmm_populate() before it.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.populate_python import Array, map_memory
-from bench.stage import COPY, POPULATED, STREAMING
+from bench.stage import COPY, HUGE, POPULATED, SMALL, STREAMING
 from bulkmm.populate import libbulkmm
 from bulkmm.populate.library import BUILT_LIBRARY
 from bulkmm.shell.size import MIB
@@ -32,10 +32,10 @@ def map_file(path: Path) -> Array:
         )
 
 
-def time_copy(way: str, path: Path) -> tuple[int, Array]:
+def time_copy(way: str, path: Path, kind: str) -> tuple[int, Array]:
     """Copy a file out of a mapping; return the ns that it takes, and the memory."""
     source = map_file(path)
-    memory = map_memory("hugetlb", source.nbytes)
+    memory = map_memory(kind, source.nbytes)
     if way == STREAMING:
         libbulkmm.populate(memory)
     start = time.monotonic_ns()
@@ -48,10 +48,10 @@ def time_copy(way: str, path: Path) -> tuple[int, Array]:
     return time.monotonic_ns() - start, memory
 
 
-def time_stage(path: Path) -> tuple[int, Array]:
+def time_stage(path: Path, page: int) -> tuple[int, Array]:
     """Stage a file; return the ns that it takes, and the memory."""
     start = time.monotonic_ns()
-    staged = libbulkmm.stage([path], page=2 * MIB)
+    staged = libbulkmm.stage([path], page=page)
     return time.monotonic_ns() - start, np.frombuffer(staged, np.uint8)
 
 
@@ -61,8 +61,11 @@ def main(scenario: str, way: str, name: str) -> None:
     if BUILT_LIBRARY.exists():
         libbulkmm.set_library(str(BUILT_LIBRARY))
     libbulkmm.version()  # loads it
-    copies = (COPY, STREAMING, POPULATED)
-    ns, memory = time_copy(way, path) if way in copies else time_stage(path)
+    kind = SMALL if SMALL in scenario.split("-") else HUGE
+    if way in (COPY, STREAMING, POPULATED):
+        ns, memory = time_copy(way, path, kind)
+    else:
+        ns, memory = time_stage(path, 2 * MIB if kind == HUGE else 0)
     labels = {"scenario": scenario, "variant": way}
     print(json.dumps({"event": "sample", **labels, "bytes": memory.nbytes, "ns": ns}))
     right = bool(np.array_equal(memory.view(np.uint64), map_file(path).view(np.uint64)))

@@ -63,6 +63,7 @@ SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Table]]]] = {
         lambda documents: result_tables.make_tables(documents)[:1],
     ),
     "Stage": ("stage", lambda documents: result_tables.make_tables(documents)[:1]),
+    "Serve": ("serve", lambda documents: result_tables.make_tables(documents)[:1]),
     "The core": ("bench", lambda documents: size_grid.make_size_grids(*documents)),
 }
 

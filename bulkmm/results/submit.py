@@ -85,7 +85,7 @@ def file_name(document: Document) -> str:
         series = requirements.series_of(document.machine["kernel"])
         return f"{PATCHED if 'against' in document.run else 'kernel'}-{series}.json"
     names = {"all": "bench.json"}
-    names |= {name: f"{name}.json" for name in ("populate", "stage", HISTORY)}
+    names |= {name: f"{name}.json" for name in ("populate", "stage", "serve", HISTORY)}
     if scenario not in names:
         raise BulkmmError(f"results/ takes no result of {scenario}: bench all does")
     return names[scenario]

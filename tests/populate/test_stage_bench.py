@@ -8,6 +8,7 @@ import rootlib
 from populatelib import MIB, PROGRAM
 from programs import run_program
 
+from bench.stage import CACHED, FROM_DISK
 from bulkmm.results.model import Document
 
 
@@ -19,12 +20,16 @@ def test_every_way_has_the_file_in_memory(tmp_path: Path) -> None:
         result = run_program([*PROGRAM, "bench", "stage", *words], timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
     document = Document.read(tmp_path / "r.json")
-    ways = {(each.use, each.way) for each in document.results}
-    from_disk = {"bulkmm", "mmap-copy"}
-    cached = from_disk | {"streaming", "populate-streaming"}
-    assert ways >= {("", way) for way in from_disk} | {("again", way) for way in cached}
+    ways = {(each.memory, each.use, each.way) for each in document.results}
+    rows = {
+        *(("hugetlb", "", way) for way in FROM_DISK["hugetlb"]),
+        *(("hugetlb", "again", way) for way in CACHED["hugetlb"]),
+        *(("4k", "", way) for way in FROM_DISK["4k"]),
+        *(("4k", "again", way) for way in CACHED["4k"]),
+    }
+    assert ways >= rows
     assert all(check.ok for check in document.checks)
-    assert len(document.checks) == len(from_disk) + len(cached)
+    assert len(document.checks) == len(rows)
 
 
 def test_the_file_is_checked_first(tmp_path: Path) -> None:
