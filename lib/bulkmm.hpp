@@ -317,6 +317,14 @@ inline bmm_report populate(std::span<std::byte> range, const sharing &how = {})
 		how);
 }
 
+/* Of other values than bytes. */
+template <detail::writable R>
+	requires(!std::is_same_v<std::ranges::range_value_t<R>, populate_range>)
+bmm_report populate(R &&range, const sharing &how = {})
+{
+	return populate(std::as_writable_bytes(std::span(range)), how);
+}
+
 /* As populate() of each, by the same threads; at most BMM_RANGES_MAX. */
 inline bmm_report populate(std::span<const populate_range> ranges,
 			   const sharing &how = {})

@@ -124,8 +124,9 @@ static const char *describe(int error)
  * bmm_report_text() - describe in one line what became of a range
  * @report: from bmm_populate() or bmm_clear_parallel()
  * @buf:    result: what failed, where, why, and how far it got; else how much
- *          has small pages, or which piece was slow; empty if there is nothing
- *          to report; terminated, cut to @size - 1 bytes
+ *          has small pages, or which piece was slow; or that the report's size
+ *          was not set; empty if there is nothing to report; terminated, cut
+ *          to @size - 1 bytes
  * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole text, without the terminator.
@@ -137,7 +138,12 @@ size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 
 	if (size)
 		*buf = 0;
-	if (report->failed_len)
+	if (!report_is_valid(report))
+		len = snprintf(
+			buf, size,
+			"the report has the size %zu: set it to sizeof(struct bmm_report)",
+			(size_t)report->size);
+	else if (report->failed_len)
 		len = snprintf(buf, size,
 			       "%zu bytes at %p: %s (%s); %zu bytes are done",
 			       report->failed_len, report->failed,

@@ -118,6 +118,18 @@ static bool collapses(std::span<std::byte> range)
 	}
 }
 
+/* A report whose size was forgotten says so. */
+static bool says_size(std::span<std::byte> range)
+{
+	bmm_report report{};
+	char line[128];
+
+	return bmm_populate(range.data(), range.size(), nullptr, &report) ==
+		       -EINVAL &&
+	       bmm_report_text(&report, line, sizeof(line)) < sizeof(line) &&
+	       std::string_view(line).starts_with("the report has the size 0");
+}
+
 static bool populates()
 {
 	constexpr std::size_t len = 96UL << 20;
@@ -130,7 +142,9 @@ static bool populates()
 				    told = done;
 				    return false;
 			    } };
-	bool good = bulkmm::populate(range, how).done == len && told == len;
+	std::span words(reinterpret_cast<int *>(p), len / sizeof(int));
+	bool good = bulkmm::populate(range, how).done == len && told == len &&
+		    bulkmm::populate(words).done == len;
 
 	p[len - 1] = std::byte{ 1 };
 	good &= bulkmm::clear_parallel(range).done == len &&
@@ -143,7 +157,7 @@ static bool populates()
 						return false;
 					},
 				.piece = 4096 };
-	good &= collapses(range);
+	good &= collapses(range) && says_size(range);
 	bulkmm::populate_range two[] = { { range.last(len / 2) },
 					 { range.first(len / 2) } };
 	good &= bulkmm::populate(two, pieces).done == len && ready == len;
