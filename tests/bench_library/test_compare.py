@@ -293,13 +293,12 @@ RESULT |= {"median": 2, "ci95": [2, 2], "operation": "a", "arm": "v"}
 
 
 def document_text(**members: Any) -> str:
-    return json.dumps({**json.loads(build(1, a=100)[0].to_json()), **members})
+    document = json.loads(Document(machine=MACHINE).to_json())
+    return json.dumps({**document, "results": [RESULT], **members})
 
 
 def broken(**change: Any) -> str:
-    document = json.loads(document_text())
-    document["results"][0].update(change)
-    return json.dumps(document)
+    return document_text(results=[RESULT | change])
 
 
 @pytest.mark.parametrize(
