@@ -12,6 +12,8 @@ import io
 import os
 import struct
 import sys
+from collections.abc import Iterable
+from functools import lru_cache
 
 from elftools.elf.elffile import ELFFile
 
@@ -31,7 +33,7 @@ SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: offset, count
 class Symbols:
     """The addresses of symbols in the process."""
 
-    def __init__(self, image: Image, lines: list[str]) -> None:
+    def __init__(self, image: Image, lines: Iterable[str]) -> None:
         """Map the symbols found into the process."""
         self.all: dict[str, int] = {}
         for address, _, name in map(str.split, lines):
@@ -65,7 +67,8 @@ def cut_tables(image: Image) -> bytes:
     return bytes(header) + (section.data() if section else b"")
 
 
-def run_finder(tables: bytes, release: str) -> list[str]:
+@lru_cache(maxsize=4)  # it takes longer than most runs of a kernel that was prepared
+def run_finder(tables: bytes, release: str) -> tuple[str, ...]:
     """Run the finder on tables as they are before relocation; return its lines."""
     with os.fdopen(os.memfd_create("kernel"), "wb", 0) as raw:
         raw.write(tables)
@@ -73,7 +76,8 @@ def run_finder(tables: bytes, release: str) -> list[str]:
         command = [sys.executable, "-m", FINDER, "--bit-size", "64", name]
         late = f"the kernel's symbols were not found in {LIMIT} s"
         completed = program.run_program(command, LIMIT, sys.executable, late)
-    lines = [one for one in completed.stdout.splitlines() if len(one.split()) == FIELDS]
+    lines = completed.stdout.splitlines()
+    lines = [line for line in lines if len(line.split()) == FIELDS]
     if completed.returncode or len(lines) < LEAST:
         raise BulkmmError(f"the kernel {release} has no kallsyms that can be read")
-    return lines
+    return tuple(lines)
