@@ -36,6 +36,8 @@ FIGURES = re.compile(
 BACKEND = re.compile(r'\.name = "([\w-]+)"')
 VECTOR = re.compile(r'VECTOR_BACKENDS\("(\w+)"\)')
 SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
+# what is kept of the machine that emulated a guest
+OF_GUEST = ("accelerator", "guest", "bulkmm", "revision", "date")
 PICTURE = RESULTS / "headlines.svg"
 WIDTH = 100
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
@@ -82,8 +84,18 @@ def select_results(cpu_results: CpuResults, pattern: str) -> list[Document]:
 
 
 def take_result(file: Path, place: Path = RESULTS) -> Path:
-    """Put a result into the folder of its CPU; return where it is."""
-    document = submit.anonymise_document(Document.read(file))
+    """Put a result into the folder of its CPU; return where it is.
+
+    Work counted in an emulated guest belongs to none.
+    """
+    document = Document.read(file)
+    if document.emulated:
+        to = place / f"guest-{document.results[0].scenario}.json"
+        document.machine = {name: document.machine[name] for name in OF_GUEST}
+        document.run = {"rounds": document.run["rounds"]}
+        document.write(to)
+        return to
+    document = submit.anonymise_document(document)
     if (few := document.run.get("processes", 0)) < submit.LEAST:
         raise BulkmmError(f"{file}: n = {few}, {submit.LEAST} needed for an interval")
     name = machine.cpu_name(document.machine["cpu"])

@@ -61,6 +61,20 @@ def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
     assert file.stat().st_size < LARGEST
 
 
+@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("guest-*.json")), ids=str)
+def test_results_takes_what_a_guest_counted(file: Path, tmp_path: Path) -> None:
+    """Nothing of the machine that emulated it; the bind contains the function."""
+    document = Document.read(file)
+    document.machine |= owned().machine | {"accelerator": "TCG"}
+    document.run["argv"] = ["/home/jane"]
+    sent_file = tmp_path / "sent.json"
+    document.write(sent_file)
+    to = figures.take_result(sent_file, tmp_path)
+    assert to.name == file.name
+    assert not [word for word in SECRET if word in to.read_text()]
+    assert 0.5 < figures.compute_share(Document.read(to)) < 1
+
+
 def test_warnings_say_what_to_do() -> None:
     document = owned()
     run = document.run | {"processes": 3, "load": [7.5, 1], "steal": 0.05}
