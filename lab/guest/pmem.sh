@@ -38,9 +38,14 @@ labels() {
 
 # device-private memory of BYTES: the lab's module is its driver, with files of
 # its own instead of a device node
-private() {
+private_node() {
 	DRIVER=$LAB DEVICE=$1 NODE=$LAB/calls
 	[ -e "$DRIVER/bind" ] || fail "the kernel has no device-private memory"
+}
+
+# likewise; and bring it up once
+private() {
+	private_node "$1"
 	bind first
 	unbind
 }

@@ -27,6 +27,13 @@ class Arch:
     firmware: str = ""  # that a guest with persistent memory needs
     lacks: tuple[str, ...] = ()  # modules that scenarios make do without
 
+    @property
+    def make_words(self) -> tuple[str, ...]:
+        """Return what the kernel's make needs to build for it, on x86-64."""
+        if self.debian == "amd64":
+            return ()
+        return (f"ARCH={self.name}", f"CROSS_COMPILE={self.triplet}-")
+
 
 X86_64 = Arch(
     name="x86_64",

@@ -92,5 +92,6 @@ def run_make(kernel: Kernel, to: Path, words: list[str]) -> str:
 def build_modules(kernel: Kernel, place: Path, label: str, *words: str) -> str:
     """Build a kernel's modules in a place, with the compiler that built the kernel."""
     argv = ["make", "-j2", "-C", kernel.headers, f"M={kernel.root.inner(place)}"]
+    words = (*words, *kernel.arch.make_words, f"CC={kernel.compiler}")
     with explain_failure(f"{label} does not build for {kernel.release}", whole=True):
-        return kernel.root.run([*argv, *words, f"CC={kernel.compiler}", "modules"], 900)
+        return kernel.root.run([*argv, *words, "modules"], 900)

@@ -187,9 +187,7 @@ class Build:
         argv = ["make", f"-j{os.cpu_count()}", "-C", self.root.inner(self.source)]
         argv += [f"O={self.root.inner(self.objects)}"]
         argv += [f"CC={self.kind.compiler}", f"HOSTCC={X86_64.compiler}"]
-        if self.kind.arch is not X86_64:
-            argv += [f"ARCH={self.kind.arch.name}"]
-            argv += [f"CROSS_COMPILE={self.kind.arch.triplet}-"]
+        argv += self.kind.arch.make_words
         try:
             self.root.run([*argv, *goals], LIMIT)
         except child.ChildError as error:

@@ -7,6 +7,7 @@ from lab.scenario import (
     clear,
     copy,
     fragmentation,
+    hmm,
     hotplug,
     memmap,
     packages,
@@ -22,6 +23,7 @@ __all__ = ["SCENARIOS", "Scenario", "find"]
 
 PARTS = (
     memmap,
+    hmm,
     clear,
     calls,
     populate,

@@ -40,12 +40,6 @@ LIMIT = "limit"  # only storing as many bytes
 TIMED = (("", "ns", "bind"), ("-bind", "bind_ns", "bind"))
 SLEEPS = ("-unbind", "ns", "unbind")  # for which a clock that counts jumps
 FLIPPED_WORD = 5
-CASES = 4  # of lab/guest/bmmhmm.c
-# one chunk per device when the driver is loaded, one for the first huge page,
-# one after a device has released all its memory
-CHUNKS = 4
-CHUNK = 256 << 20  # bytes
-SEEDS = 254  # of the words written: one byte
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,46 +193,6 @@ def check_comparison(event: dict[str, Any]) -> Check:
     )
 
 
-class Hmm(Scenario):
-    """The kernel's own lib/test_hmm.c brings device-private memory up.
-
-    The client is unaware of the module: two devices, each with chunks of memory that
-    memremap_pages() maps and to which pages of a process migrate.
-    """
-
-    visited = "hmm-visit"
-
-    def lines(self) -> list[str]:
-        chance = self.chance
-        broken = " broken" if self.options.break_one_word else ""
-        lines = ["modules bulkmm_lab"]
-        for arm in self.each_round(ARMS, chance):
-            lines.append(self.state(arm))
-            lines.append(f"hmm_visit {chance.randint(1, SEEDS)}{broken}")
-        return [*lines, "state absent", "must rmmod bulkmm_lab"]
-
-    def judge(self, outcome: Outcome) -> Iterable[Check]:
-        visits, cases = outcome.of("hmm-visit"), outcome.of("hmm-case")
-        for name, events in base.group_items(
-            cases, lambda event: str(event["name"])
-        ).items():
-            yield base.check_values(f"test_hmm: {name}", events, {"wrong": 0})
-        rounds = self.options.rounds
-        counts = [
-            Counter(event["arm"] for event in events) for events in (visits, cases)
-        ]
-        ok = counts == [dict.fromkeys(ARMS, many) for many in (rounds, rounds * CASES)]
-        yield Check(base.WHOLE, ok, f"{len(cases)} cases in {len(visits)} visits")
-        chunks = {"calls": CHUNKS, "pages": CHUNKS * CHUNK // PAGE}
-        yield base.check_values("device memory brought up", visits, chunks)
-        yield state.judge_visits(
-            "counters",
-            state.list_visits(outcome, "hmm-visit"),
-            lambda visit: expect_binds(visit, visit.event["calls"]),
-        )
-        yield state.check_attached(outcome, "memmap")
-
-
 def _provoked(*does: str, device: str = "namespace fsdax dev 2M") -> tuple[str, ...]:
     """Return a job of the guest's own on a device that the module has not seen."""
     return ("modules bulkmm_lab", device, *does, "must rmmod bulkmm_lab")
@@ -287,27 +241,6 @@ SCENARIOS = (
             },
         ),
         published=published_figures.list_figures("pmem-devdax-100g"),
-    ),
-    Hmm(
-        "upstream-hmm",
-        "the running kernel's own lib/test_hmm.c, a driver of device-private memory, "
-        "to which pages migrate and from which they come back",
-        "every word, every page where it belongs, without the module and in every "
-        "mode; a planted word must be seen; hits counted",
-        family="hmm",
-        path="memmap",
-        takes=("rounds", "seed", "break_one_word"),
-        runs=base.Runs(
-            debug={"debug": ("--rounds 1",)},
-        ),
-        seconds=60,
-        machine=base.Machine(
-            memory=1024,
-            upstream="test_hmm",
-        ),
-        needs=base.Needs(
-            since="7.3",
-        ),
     ),
     _faults(
         "pmem-faults",

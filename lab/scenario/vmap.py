@@ -366,7 +366,10 @@ SCENARIOS = (
         check="the same verdicts without the module and in every mode",
         takes=("arms", "seed", "loops"),
         runs=base.Runs(
-            debug=_on_both("--loops 20"),
+            debug={
+                **_on_both("--loops 20"),
+                **dict.fromkeys(PATCHED, ("--loops 20 --arm absent",)),
+            },
         ),
         seconds=240,
         machine=base.Machine(

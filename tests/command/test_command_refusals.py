@@ -90,6 +90,7 @@ lab run pmem-fsdax-100g --size 2T    | 2 | above the 1T
 lab run pmem-fsdax-100g --backend 'rm -rf' | 2 | bad backend name rm -rf
 lab run pmem-fsdax-100g --module-defines 'a b' | 2 | bad define a b
 lab run upstream-hmm                 | 2 | needs kernel 7.3 or later, not 6.12
+lab run hmm-private-64g              | 2 | which stock kernels have since 7.3
 lab run mthp --way read              | 2 | unknown way read: there are write-first
 lab run hotplug-cxl-4g --arch arm64  | 2 | QEMU has CXL devices for x86_64 only
 lab run hotplug-cxl-4g --kernel debug | 2 | lacks what Debian's own has

@@ -4,8 +4,8 @@
  * access, with struct pages in ordinary memory. Nothing is ever allocated from
  * it.
  *
- * debugfs bulkmm_lab/bind	creates this many bytes of it
- *	   bulkmm_lab/unbind	removes it
+ * debugfs bulkmm_lab/bind	creates this many bytes of it, beside what there
+ * is bulkmm_lab/unbind	removes what was created last
  */
 #include <linux/memremap.h>
 #include <linux/mm.h>
@@ -14,7 +14,8 @@
 
 #ifdef CONFIG_DEVICE_PRIVATE
 
-static struct dev_pagemap pgmap; /* mapped while .owner is set */
+static struct dev_pagemap pgmaps[16];
+static unsigned int many; /* of them are mapped, the first */
 
 static vm_fault_t migrate_to_ram(struct vm_fault *vmf)
 {
@@ -35,46 +36,52 @@ static const struct dev_pagemap_ops ops = {
 	.migrate_to_ram = migrate_to_ram,
 };
 
-static void release(void)
+static void release(struct dev_pagemap *pgmap)
 {
-	release_mem_region(pgmap.range.start, range_len(&pgmap.range));
-	memset(&pgmap, 0, sizeof(pgmap));
+	release_mem_region(pgmap->range.start, range_len(&pgmap->range));
+	memset(pgmap, 0, sizeof(*pgmap));
 }
 
 static int bind_write(unsigned long bytes)
 {
+	struct dev_pagemap *pgmap = &pgmaps[many];
 	struct resource *free;
 	void *mapped;
 
-	if (pgmap.owner)
+	if (many == ARRAY_SIZE(pgmaps))
 		return -EBUSY;
 	free = request_free_mem_region(&iomem_resource, bytes, "bulkmm_lab");
 	if (IS_ERR(free))
 		return PTR_ERR(free);
-	pgmap.type = MEMORY_DEVICE_PRIVATE;
-	pgmap.range.start = free->start;
-	pgmap.range.end = free->end;
-	pgmap.nr_range = 1;
-	pgmap.ops = &ops;
-	pgmap.owner = &pgmap;
-	mapped = memremap_pages(&pgmap, numa_mem_id());
-	if (IS_ERR(mapped))
-		release();
-	return PTR_ERR_OR_ZERO(mapped);
+	pgmap->type = MEMORY_DEVICE_PRIVATE;
+	pgmap->range.start = free->start;
+	pgmap->range.end = free->end;
+	pgmap->nr_range = 1;
+	pgmap->ops = &ops;
+	pgmap->owner = pgmap;
+	mapped = memremap_pages(pgmap, numa_mem_id());
+	if (IS_ERR(mapped)) {
+		release(pgmap);
+		return PTR_ERR(mapped);
+	}
+	many++;
+	return 0;
 }
 
 static int unbind_write(char *text)
 {
-	if (!pgmap.owner)
+	if (!many)
 		return -ENODEV;
-	memunmap_pages(&pgmap);
-	release();
+	many--;
+	memunmap_pages(&pgmaps[many]);
+	release(&pgmaps[many]);
 	return 0;
 }
 
 static void private_exit(void)
 {
-	unbind_write(NULL);
+	while (!unbind_write(NULL))
+		;
 }
 
 BMM_LAB_PART(private, NULL, NULL, private_exit, { "bind", .number = bind_write },
