@@ -109,8 +109,9 @@ kernels: build
 		-o docs/kernels.md
 
 module:
-	@test -d $(KDIR) || { echo "module: no headers of kernel $(RELEASE)" \
-		"in $(KDIR): on Debian, apt install linux-headers-$(RELEASE)" >&2; exit 3; }
+	@test -d $(KDIR) || { echo "module: no headers of kernel $(RELEASE) in $(KDIR);" \
+		"the module is for Debian's kernels" $(sort $(tested-x86_64) $(tested-arm64)) \
+		"(apt install linux-headers-RELEASE)" >&2; exit 3; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules
 
 install: module

@@ -10,6 +10,7 @@ from lablib import lock_kernel
 from programs import run_program
 
 from bulkmm.control import requirements
+from bulkmm.shell.errors import Exit
 from lab.paths import PROJECT
 
 RULES = PROJECT / "module/compat/supported.mk"
@@ -30,6 +31,14 @@ def read_rules(version: str, *settings: str) -> subprocess.CompletedProcess[str]
     settings = (f"VERSION={number}", f"PATCHLEVEL={patchlevel}", *settings)
     settings = ("CONFIG_MODULES=y", *NEEDED, "CC=gcc", *settings)
     return run_program(["make", "-sf", str(RULES), "--eval", "all:", *settings])
+
+
+def test_without_headers_nothing_is_advised_that_there_is_not() -> None:
+    """No package has the headers of a kernel that is not Debian's."""
+    result = run_program(["make", "-sC", str(PROJECT), "module", "RELEASE=6.8.0-none"])
+    assert result.returncode == Exit.USAGE  # make's own
+    assert f"for Debian's kernels {' '.join(SERIES)} (apt" in result.stderr
+    assert "linux-headers-6.8" not in result.stderr
 
 
 RISK = "BMM_ANY_KERNEL=1"
