@@ -91,7 +91,7 @@ def test_prototypes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_nothing_behind(
     older: Pair, tmp_path: Path, number: signal.Signals
 ) -> None:

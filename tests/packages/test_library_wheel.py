@@ -39,14 +39,16 @@ def test_pip_install_and_one_line_populate_an_array(tmp_path: Path) -> None:
     run_program([*BUILD, "--out", tmp_path], check=True, timeout=300)
     (wheel,) = tmp_path.glob("libbulkmm-*-py3-none-manylinux_2_*.whl")
     python = tmp_path / "venv/bin/python"
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    install = ["-m", "pip", "-q", "--disable-pip-version-check", "install"]
+    make = [sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"]
+    subprocess.run(make, check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python]
+    install = [*pip, "-q", "--disable-pip-version-check", "install"]
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in ("PYTHONPATH", "BULKMM_LIBRARY")
     } | {"PATH": "/nowhere", "PIP_ONLY_BINARY": ":all:"}
-    subprocess.run([python, *install, wheel, "numpy"], check=True, env=environment)
+    subprocess.run([*install, wheel, "numpy"], check=True, env=environment)
     result = run_program([python, "-c", PROGRAM], env=environment, cwd=tmp_path)
     assert result.stdout.startswith(f"True {tmp_path}"), result
 
