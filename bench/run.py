@@ -3,6 +3,7 @@
 
 import argparse
 from contextlib import nullcontext
+from functools import partial
 
 from bench import amount, goals, measure, populate, serve, stage, subjects
 from bench.subjects import Request
@@ -61,12 +62,13 @@ def run_populate(args: argparse.Namespace) -> int:
     with progress as observer, pool:
         document = populate.measure_populate(job, observer)
 
-    def show() -> None:
-        result_tables.print_documents([document], show=result_tables.Show(full=True))
-        for why in document.run.get("skipped", {}).values():
-            print(f"left out: {why}")
+    return finish.finish_run(args, document, partial(_print_ways, document))
 
-    return finish.finish_run(args, document, show)
+
+def _print_ways(document: Document) -> None:
+    result_tables.print_documents([document], show=result_tables.Show(full=True))
+    for why in document.run["skipped"].values():
+        print(f"left out: {why}")
 
 
 def run_stage(args: argparse.Namespace) -> int:
@@ -80,12 +82,7 @@ def run_stage(args: argparse.Namespace) -> int:
         with populate.reserve_pages(job.size + stage.BUFFERS), progress as observer:
             document = stage.measure_stage(job, observer)
 
-    def show() -> None:
-        result_tables.print_documents([document], show=result_tables.Show(full=True))
-        for why in document.run["skipped"].values():
-            print(f"left out: {why}")
-
-    return finish.finish_run(args, document, show)
+    return finish.finish_run(args, document, partial(_print_ways, document))
 
 
 def run_serve(args: argparse.Namespace) -> int:

@@ -21,6 +21,16 @@ def run_program(
     return subprocess.run(argv, check=check, timeout=timeout, **more)
 
 
+def run_command(
+    words: Iterable[object], *, code: int = 0, timeout: int = 60, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that must end with a code; an error is a line."""
+    result = run_program(words, timeout=timeout, **more)
+    assert result.returncode == code, result.stdout + result.stderr
+    assert not code or result.stderr.count("\n") == 1, result.stderr
+    return result
+
+
 def on_terminal(words: Iterable[object], **more: Any) -> tuple[int, bytes]:
     """Run a program on a terminal; return its exit code and what it shows there."""
     controller, terminal = pty.openpty()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bulkmm.control.json_output import Record
 from bulkmm.populate.libbulkmm import pool
 from bulkmm.shell import size
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.files import need_command, need_place, write_file
 from bulkmm.shell.replace import replace_process
 
@@ -70,12 +70,9 @@ def take_memory(args: argparse.Namespace) -> int:
     if "{}" not in args.words[0]:
         need_command(args.words[0])
     nbytes = size.parse_bytes(args.size, LARGEST)
-    try:
-        lease = pool.take(
-            nbytes, page=args.page, node=args.node, name=args.name, path=args.socket
-        )
-    except pool.PoolError as error:
-        raise BulkmmError(str(error)) from error
+    lease = pool.take(
+        nbytes, page=args.page, node=args.node, name=args.name, path=args.socket
+    )
     lease.connection.set_inheritable(True)
     replace_process(args.words, lease.fd)
     return Exit.OK
@@ -83,20 +80,14 @@ def take_memory(args: argparse.Namespace) -> int:
 
 def drop_memory(args: argparse.Namespace) -> int:
     """Have what is kept under a name freed."""
-    try:
-        pool.drop(args.name, path=args.socket)
-    except pool.PoolError as error:
-        raise BulkmmError(str(error)) from error
+    pool.drop(args.name, path=args.socket)
     return Exit.OK
 
 
 def show_leases(args: argparse.Namespace) -> int:
     """Print what a server has."""
     need_place(args.output, "output")
-    try:
-        reply = pool.status(path=args.socket)
-    except pool.PoolError as error:
-        raise BulkmmError(str(error)) from error
+    reply = pool.status(path=args.socket)
     leases = PoolLeases(
         stock=[StockRecord(**each) for each in reply["stock"]],
         memories=[MemoryRecord(**each) for each in reply["memories"]],

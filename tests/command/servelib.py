@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from commandlib import ROOT, check_schema
-from programs import run_program
+from programs import run_command
 from rootlib import alone_with_the_pool
 
 from bulkmm.populate.libbulkmm import pool
@@ -72,18 +72,15 @@ class Running:
         """Run a client of the command."""
         at = words.index("--") if "--" in words else len(words)
         argv = ["pool", *words[:at], "--socket", self.path, *words[at:]]
-        result = run_program([*COMMAND, *argv], timeout=LONGEST)
-        assert result.returncode == code, result.stdout + result.stderr
-        if code:
-            assert result.stderr.count("\n") == 1, result.stderr
-        return result
+        return run_command([*COMMAND, *argv], code=code)
 
-    def tell(self, message: bytes, fds: Sequence[int] = ()) -> bytes:
-        """Send a message as it is, and return the answer."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-            client.connect(self.path)
+    def connect(self, message: bytes = b"", fds: Sequence[int] = ()) -> socket.socket:
+        """Return a connection, on which a message was sent as it is."""
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        client.connect(self.path)
+        if message:
             socket.send_fds(client, [message], [*fds])
-            return client.recv(1 << 16)
+        return client
 
     def list_workers(self) -> list[int]:
         """Return the processes that fill or free memory now."""
