@@ -13,6 +13,7 @@ LEADING = ("on", "auto", "pte", "block", "bulkmm")
 PEER = "the fastest peer"
 BASE_NAMES = {
     size_grid.STOCK: "the stock kernel's own code",
+    size_grid.AGAINST: "the kernel of --against",
     "rebuild": "the kernel's loop",
     "off": "the module off",
     "absent": "no module",
