@@ -61,8 +61,8 @@ SECTIONS: dict[str, tuple[str, Callable[[list[Document]], Iterable[Table]]]] = {
         lambda documents: [history.make_table(*documents)],
     ),
     "Populate": (
-        "populate",
-        lambda documents: result_tables.make_tables(documents)[:1],
+        "populate*",  # all kinds of page; of one of them, measured by itself
+        lambda documents: [result_tables.make_tables([one])[0] for one in documents],
     ),
     "Stage": ("stage", lambda documents: result_tables.make_tables(documents)[:1]),
     "Serve": ("serve", lambda documents: result_tables.make_tables(documents)[:1]),
@@ -247,7 +247,7 @@ def find_whole(results: CpuResults) -> Iterator[tuple[str, dict[str, Any]]]:
         requirements.series_of(one.machine["kernel"]): one
         for one in select_results(results, KERNELS)
     }
-    for document in select_results(results, "populate"):
+    for document in select_results(results, "populate*"):
         series = requirements.series_of(document.machine["kernel"])
         nearest = gain.find_nearest(series, kernels)
         for line in headlines.HEADLINES:

@@ -84,6 +84,9 @@ def file_name(document: Document) -> str:
     if "host_kernel" in document.run and scenario != HISTORY:
         series = requirements.series_of(document.machine["kernel"])
         return f"{PATCHED if 'against' in document.run else 'kernel'}-{series}.json"
+    kinds = {result.memory for result in document.results}
+    if scenario == "populate" and len(kinds) == 1:
+        return f"populate-{kinds.pop()}.json"
     names = {"all": "bench.json"}
     names |= {name: f"{name}.json" for name in ("populate", "stage", "serve", HISTORY)}
     if scenario not in names:
