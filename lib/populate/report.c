@@ -12,7 +12,7 @@
 #define REPORT_LEAST  (offsetof(struct bmm_report, touched) + sizeof(uint32_t))
 
 /**
- * options_take() - copy a program's options
+ * options_copy() - copy a program's options
  * @to:   result, in this version
  * @from: in the program's version, or NULL
  *

@@ -2,19 +2,12 @@
 /*
  * Direct calls in text, and branches in their place (tail calls). Conditional
  * branches, which reach 1 MiB, are not looked at: compilers do not tail-call by
- * them. Compiled in user space by tests, too.
+ * them.
  */
 #ifndef BMM_CALLS_H
 #define BMM_CALLS_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
-#else
-#include <stdint.h>
-typedef uint8_t u8;
-typedef int32_t s32;
-typedef uint32_t u32;
-#endif
 
 #define BMM_CALL_STEP 4
 #define BMM_CALL_SIZE 4

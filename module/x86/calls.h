@@ -4,22 +4,14 @@
  * one. Short jumps are not looked at, which reach 127 bytes.
  *
  * Bytes between instructions may read as a call, but hardly as one of a given
- * function. Compiled in user space by tests, too.
+ * function.
  */
 #ifndef BMM_CALLS_H
 #define BMM_CALLS_H
 
-#ifdef __KERNEL__
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/cpufeature.h>
-#else
-#include <stdint.h>
-#include <string.h>
-typedef uint8_t u8;
-typedef int32_t s32;
-typedef uint64_t u64;
-#endif
 
 #define BMM_CALL_STEP 1
 #define BMM_CALL_SIZE 6 /* bytes: the longest */
@@ -69,7 +61,7 @@ static inline unsigned long bmm_call_target(const u8 *code)
  */
 static inline unsigned long bmm_call_padding(void)
 {
-#if defined(__KERNEL__) && defined(CONFIG_FUNCTION_PADDING_BYTES)
+#ifdef CONFIG_FUNCTION_PADDING_BYTES
 	if (boot_cpu_has(X86_FEATURE_CALL_DEPTH))
 		return CONFIG_FUNCTION_PADDING_BYTES;
 #endif

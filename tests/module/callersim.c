@@ -20,6 +20,11 @@
 
 #define TEXT_AT 0x20000000ul
 
+typedef uint8_t u8;
+typedef int32_t s32;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
 #define ARRAY_SIZE(array)    (sizeof(array) / sizeof((array)[0]))
 #define BIT(n)		     (1ul << (n))
 #define IS_ERR_VALUE(x)	     ((unsigned long)(x) >= -4095ul)

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "tests/module/callersim.c"
 FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-Wno-missing-field-initializers"]  # as the kernel has it
-STUBBED = ("bitops", "sizes", "slab")  # headers that programs have not
+# headers that programs have not
+STUBBED = ("linux/bitops.h", "linux/sizes.h", "linux/slab.h", "asm/cpufeature.h")
 BASE = 0x20000000
 SPACING = 0x400  # of functions
 HOOKED = "set_zone_contiguous"
@@ -50,9 +51,10 @@ def program(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     place = tmp_path_factory.mktemp("callersim")
-    (place / "linux").mkdir()
+    for folder in ("linux", "asm"):
+        (place / folder).mkdir()
     for name in STUBBED:
-        (place / "linux" / f"{name}.h").touch()
+        (place / name).touch()
     where = ["-DCONFIG_ARM64"] if request.param == "arm64" else []
     target = place / request.param
     command = ["cc", *FLAGS, *where, f"-I{place}", str(MODEL), "-o", str(target)]
