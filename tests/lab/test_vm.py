@@ -69,7 +69,6 @@ PUSH = [  # what the quick matrix has not
     ("coexist", "7.3", *COEXIST),
     ("ndctl-odd", "6.12", *ONE_ROUND, "--seed", "6"),
     ("thp-2m", "7.3", *ARM64, *UNZEROED, *FEW, *THP),
-    ("mthp", "7.3", *ARM64, *UNZEROED, *SIZES[:2], *OLD_CPU, *FEW[:2], *THP),
 ]
 RELEASE = [
     (DEVDAX, "6.12", "--size", "2G", *TWO_ROUNDS),
@@ -102,6 +101,7 @@ RELEASE = [
     ("upstream-vmalloc", "6.12", *UPSTREAM, "pte"),
     (DEVDAX, "7.3", *ARM64, "--size", "2G", "--map", "mem", *OLD_CPU, *ONE_ROUND),
     ("pmem-faults", "7.3", *ARM64),
+    ("mthp", "7.3", *ARM64, *UNZEROED, *SIZES[:2], *OLD_CPU, *FEW[:2], *THP),
     ("thp-2m", "7.3", *ARM64, "--init-on-alloc", "1", *FEW[:2], *THP),
     ("hugetlb-2m", "7.3", *ARM64, "--way", "fallocate", "--append", ALL_OFF, *THP),
 ]
