@@ -4,11 +4,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import fakekernel
+import pytest
 from programs import run_command, run_program
 
 from bulkmm.control.system_files import SystemFiles
@@ -41,6 +43,25 @@ def open_target(
 ) -> AbstractContextManager[list[target.Target]]:
     """Open a file as the command does."""
     return target.open_files([Request(path, size, node)])
+
+
+def interrupt_target(
+    path: Path, size: int | None, meanwhile: Callable[[], Any] = bool
+) -> None:
+    """Open a file as the command does, do something meanwhile, and interrupt it."""
+
+    def interrupted() -> None:
+        with open_target(path, size):
+            meanwhile()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def append_more(path: Path) -> None:
+    with path.open("ab") as stream:
+        stream.write(b"more")
 
 
 def count_resident(path: Path) -> int:

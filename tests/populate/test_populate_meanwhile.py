@@ -5,58 +5,31 @@ import ctypes
 import errno
 import fcntl
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import rootlib
-from populatelib import COMMAND, MIB, count_resident, count_used, open_target
+from populatelib import (
+    COMMAND,
+    MIB,
+    append_more,
+    count_resident,
+    interrupt_target,
+    open_target,
+)
 
 from bulkmm.populate import room, target
 from bulkmm.shell.ending import LIBC
 from bulkmm.shell.errors import BulkmmError
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_file_has_no_name_before_all_of_it_is_there(
-    tmp_path: Path, how: signal.Signals
-) -> None:
-    with rootlib.mount_memory("tmpfs", "size=4g", tmp_path / "m") as place:
-        child = subprocess.Popen(
-            [*COMMAND, str(place / "memory"), "--size", "3G", "--threads", "1"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        while not count_used(place):
-            assert child.poll() is None
-            time.sleep(0.005)
-        assert not list(place.iterdir())
-        child.send_signal(how)
-        _, stderr = child.communicate(timeout=30)
-        if how == signal.SIGKILL:
-            assert child.returncode == -how
-        else:
-            assert (child.returncode, stderr) == (130, "bulkmm: interrupted\n")
-        assert not list(place.iterdir())
-        assert count_used(place) == 0
-
-
 @pytest.mark.parametrize("size", [None, 3 * MIB])
 def test_what_others_append_meanwhile_stays(shm: Path, size: int | None) -> None:
     path = shm / "f"
     path.write_bytes(bytes(MIB))
-
-    def interrupted() -> None:
-        with open_target(path, size), path.open("ab") as stream:
-            stream.write(b"more")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    interrupt_target(path, size, lambda: append_more(path))
     assert path.read_bytes()[-4:] == b"more"
 
 
@@ -71,8 +44,7 @@ def test_what_others_append_before_it_grows_stays(
     def appended(needs: Sequence[room.FileNeed]) -> None:
         check_room(needs)
         os.truncate(path, 4 * MIB)
-        with path.open("ab") as stream:
-            stream.write(b"more")
+        append_more(path)
 
     monkeypatch.setattr(room, "check_room", appended)
     with open_target(path, 3 * MIB, node) as (file,):
@@ -88,16 +60,10 @@ def test_what_others_append_before_it_grows_stays_if_it_is_interrupted(
 
     def appended(needs: Sequence[room.FileNeed]) -> None:
         check_room(needs)
-        with path.open("ab") as stream:
-            stream.write(b"more")
-
-    def interrupted() -> None:
-        with open_target(path, 3 * MIB):
-            raise KeyboardInterrupt
+        append_more(path)
 
     monkeypatch.setattr(room, "check_room", appended)
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    interrupt_target(path, 3 * MIB)
     assert path.read_bytes()[MIB:] == b"more"
 
 
@@ -106,17 +72,14 @@ def test_what_another_run_has_filled_is_not_cut_off(shm: Path) -> None:
     path, runs = shm / "f", list[subprocess.Popen[str]]()
     path.write_bytes(bytes(MIB))
 
-    def interrupted() -> None:
-        with open_target(path, 3 * MIB):
-            runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
-            with suppress(subprocess.TimeoutExpired):
-                runs[0].wait(3)
-            raise KeyboardInterrupt
+    def start() -> None:
+        runs.append(subprocess.Popen([*COMMAND, path, "--size", "3M"], text=True))
+        with suppress(subprocess.TimeoutExpired):
+            runs[0].wait(3)
 
     with path.open() as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
+        interrupt_target(path, 3 * MIB, start)
         assert runs[0].wait(60) == 0
     assert count_resident(path) == path.stat().st_size == 3 * MIB
 
