@@ -315,24 +315,43 @@ hook_faults() {
 	case_ftrace_dead
 }
 
-# a path that KASAN rules out: PATH MODE
-case_ruled_out() {
+# a path that stays off: PATH MODE ERRNO SUBJECT
+case_refused() {
 	at=$BULKMM/$1
-	check "$1: hook names the option" says_of "$1" -95 CONFIG_KASAN
+	check "$1: hook says why" says_of "$1" "$3" "$4"
 	check "$1: one line in the log does" \
-		[ "$(dmesg | grep -c " bulkmm: $1: off: CONFIG_KASAN: ")" = 1 ]
+		[ "$(dmesg | grep -c " bulkmm: $1: off: $4: ")" = 1 ]
 	check "$1: mode is off" grep -q '^\[off\] ' "$at/mode"
 	check "$1: switching on is refused" refused write "$at/mode" "$2"
 	check "$1: mode is off still" grep -q '^\[off\] ' "$at/mode"
 }
 
-hook_kasan() {
+# PATH FUNCTION
+case_attached() {
+	check "$1: attached" says_of "$1" 0 "$2"
+}
+
+hook_refused() {
 	load memmap=on clear=auto alloc=auto vmap=block hotplug=on
-	case_ruled_out memmap on
-	case_ruled_out clear auto
-	case_ruled_out alloc auto
-	check "vmap: attached" says_of vmap 0 vmap_small_pages_range_noflush
-	check "hotplug: attached" says_of hotplug 0 set_zone_contiguous
+	case $(uname -r) in
+	*-kasan.*)
+		case_refused memmap on -95 CONFIG_KASAN
+		case_refused clear auto -95 CONFIG_KASAN
+		case_refused alloc auto -95 CONFIG_KASAN
+		;;
+	*)
+		case_refused memmap on -95 CONFIG_KEXEC_HANDOVER
+		# a caller that GCC inlines into others in Debian's configurations
+		case_refused alloc auto -78 \
+			"prep_new_page->clear_highpages_kasan_tagged"
+		case_attached clear folio_zero_user
+		;;
+	esac
+	case $(uname -r) in
+	*-moved.*) case_refused hotplug on -78 "zone_grown->set_zone_contiguous" ;;
+	*) case_attached hotplug set_zone_contiguous ;;
+	esac
+	case_attached vmap vmap_small_pages_range_noflush
 	check "the module can go" remove
 }
 

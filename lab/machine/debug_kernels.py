@@ -43,13 +43,16 @@ class Kind:
     slow: int = 1  # time limits relative to a stock kernel's
     no_disks: bool = False  # the kernel itself warns when one is removed
     patched: bool = False  # with the patches in upstream/ for the series
+    plant: str = ""  # a patch in lab/kernels that makes a path stay off
+    compares_callers: bool = False  # the module is built as for a stock kernel
     arch: Arch = X86_64
     compiler: str = X86_64.compiler
 
     @property
     def patches(self) -> list[Path]:
         """Return the patches that its source gets."""
-        return list_patches(self.series) if self.patched else []
+        planted = [FRAGMENTS / self.plant] if self.plant else []
+        return [*planted, *(list_patches(self.series) if self.patched else ())]
 
     @property
     def test_patches(self) -> list[Path]:
@@ -128,6 +131,9 @@ KINDS = (
     ),
     Kind("kasan", ("guest", "kasan"), slow=8),
     Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
+    # what another distribution builds, and the same with a call that has moved
+    Kind("cachyos", ("guest", "cachyos"), compares_callers=True),
+    Kind("moved", ("guest", "cachyos"), plant="moved.patch", compares_callers=True),
     # the same configuration: a ratio between these two is the patches' alone
     Kind("base", PLAIN),
     Kind("patched", PLAIN, patched=True),

@@ -346,7 +346,9 @@ SCENARIOS = (
             full=("--rounds 2",),
             quick=("--folios 8 --way write-middle --rounds 1",),
             debug={
-                **dict.fromkeys(("debug", "clang-cfi"), ("--folios 4 --rounds 1",)),
+                **dict.fromkeys(
+                    ("debug", "cachyos", "clang-cfi"), ("--folios 4 --rounds 1",)
+                ),
                 **dict.fromkeys(PATCHED, ("--folios 4 --rounds 1 --arm absent",)),
             },
         ),

@@ -104,7 +104,7 @@ SCENARIOS = (
         takes=("seed", "break_one_word"),
         runs=base.Runs(
             quick=("",),
-            debug=dict.fromkeys(PATCHED, ("",)),
+            debug=dict.fromkeys(("cachyos", *PATCHED), ("",)),
         ),
         needs=base.Needs(
             lacking_debug=LACKING,  # io_uring

@@ -253,7 +253,9 @@ SCENARIOS = (
         runs=base.Runs(
             full=("--rounds 2", "--size 32G --cpus 1"),
             quick=ONCE,
-            debug=dict.fromkeys(("debug", "kasan", "clang-cfi", *PATCHED), ONCE),
+            debug=dict.fromkeys(
+                ("debug", "kasan", "cachyos", "clang-cfi", *PATCHED), ONCE
+            ),
         ),
         seconds=40,
     ),

@@ -30,6 +30,7 @@ CHECK = (
 )
 STAMPED = ("size", "rounds", "seed", "backend", "workers", "break_one_word", "arms")
 STORM = ("--cpus 4 --seconds 240",)
+REFUSING = ("kasan", "cachyos", "moved")  # kernels that rule paths out
 COMPARE_ALL = 8 << 30  # up to this size every bind of `on` is compared
 STRUCT_PAGE = 64
 ARMS = ("absent", "off", "on")
@@ -307,21 +308,21 @@ SCENARIOS = (
         taint=base.LIVE_PATCH,
     ),
     _faults(
-        "hook-kasan",
-        "which paths attach on a kernel with KASAN",
-        "those that do not name the option, once in the log, and stay off; the others "
-        "attach, and the module goes",
-        does=("hook_kasan",),
+        "hook-refused",
+        "which paths attach where an option, or a call that has moved, rules some out",
+        "those that do not name it, once in the log, and stay off; the others attach, "
+        "and the module goes",
+        does=("hook_refused",),
         runs=base.Runs(
             full=(),
-            debug={"kasan": ("",)},
+            debug=dict.fromkeys(REFUSING, ("",)),
         ),
         machine=base.Machine(
             faults=True,
             modules=(),
         ),
         needs=base.Needs(
-            kinds=("kasan",),
+            kinds=REFUSING,
         ),
     ),
     _faults(

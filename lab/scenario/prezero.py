@@ -237,7 +237,7 @@ SCENARIOS = (
             rounds=2,
             full=("--rounds 2",),
             quick=("--rounds 1",),
-            debug={"debug": ("--rounds 1",)},
+            debug={"debug": ("--rounds 1",), "cachyos": ("--rounds 1",)},
         ),
         seconds=90,
         machine=base.Machine(

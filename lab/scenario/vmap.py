@@ -343,6 +343,7 @@ SCENARIOS = (
             quick=("--arrays 3000",),
             debug={
                 **_on_both("--arrays 1000"),
+                "cachyos": ("--arrays 1000",),
                 "clang-cfi": ("--arrays 50 --arm off --arm pte",),
                 **dict.fromkeys(PATCHED, ("--arrays 1000 --arm absent",)),
             },
