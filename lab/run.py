@@ -85,7 +85,8 @@ class Request:
         """
         plugged = self.scenario.path == "hotplug"
         touched = plugged and self.kernel.kind and self.kernel.kind.poisons(self.words)
-        return MEMORY_LIMIT + (self.scenario.options.size if touched else 0)
+        more = self.scenario.options.size if touched else self.scenario.more_memory
+        return MEMORY_LIMIT + more
 
 
 @dataclass(frozen=True)

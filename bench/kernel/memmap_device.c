@@ -147,10 +147,10 @@ static const struct device devices[] = {
 	DEVICE("pmem-devdax", GENERIC, "", OWN, OF_2M),
 	DEVICE("pmem-devdax", GENERIC, "-align-1g", OWN, OF_1G),
 	DEVICE("pmem-devdax", GENERIC, "-map-mem", OF_2M),
+	DEVICE("hmm-private", PRIVATE, ""),
 	DEVICE("pmem-devdax", GENERIC, "-align-4k", OWN, EXTRA),
 	DEVICE("pmem-devdax", GENERIC, "-align-1g-map-mem", OF_1G, EXTRA),
 	DEVICE("pmem-fsdax", FS_DAX, "-map-mem", EXTRA),
-	DEVICE("hmm-private", PRIVATE, "", EXTRA),
 	/* not aligned to sections; fsdax not to pageblocks either */
 	DEVICE("pmem-fsdax", FS_DAX, "-odd", OWN, EXTRA, LATER, .cut = 77),
 	DEVICE("pmem-devdax", GENERIC, "-odd", OWN, OF_2M, EXTRA, LATER,

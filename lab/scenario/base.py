@@ -180,6 +180,11 @@ class Scenario:
             )
 
     @property
+    def more_memory(self) -> int:
+        """Return the bytes of the host's memory that it uses beyond the usual."""
+        return 0
+
+    @property
     def parameters(self) -> str:
         """Return kernel parameters besides vm.CMDLINE."""
         settings = ((name, getattr(self.options, name)) for name in PARAMETERS)

@@ -122,14 +122,23 @@ class Private(Scenario):
             lines += proof if number == place else []
         return [*lines, *["unbind"] * DEVICES]
 
+    @property
+    def more_memory(self) -> int:
+        # struct pages of all, and those of one that are kept
+        return (DEVICES + 1) * self.struct_bytes
+
+    @property
+    def struct_bytes(self) -> int:
+        """Return the bytes of a device's struct pages."""
+        return int(self.options.size) // PAGE * STRUCT_PAGE
+
     def measurements(self, outcome: Outcome) -> Iterable[Measure]:
         """Return the function and the bind, of each device."""
-        nbytes = self.options.size // PAGE * STRUCT_PAGE
         pairs = [pair for pair in PAIRS if {*pair} <= {*self.arms}]
         for suffix, key, event in TIMED:
             times = base.collect_samples(outcome, event, key, self.arms, label="round")
             name = f"hmm-private-{name_size(self.options.size).lower()}{suffix}"
-            yield Measure(name, nbytes, pairs, times)
+            yield Measure(name, self.struct_bytes, pairs, times)
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         comparisons = outcome.of("compare")
@@ -192,7 +201,6 @@ SCENARIOS = (
         ),
         seconds=300,
         machine=base.Machine(
-            # struct pages of all, and those of one that are kept to be compared
             memory=14336,
         ),
     ),

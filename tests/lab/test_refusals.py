@@ -113,6 +113,11 @@ LITTLE = (host, "memory_kib", lambda _field: 1_000_000_000 >> 10)
         # memory is poisoned when it is plugged, unless the allocator zeroes
         ("hotplug-faults --kernel debug", LITTLE, "10 GB are needed, 1.0 GB are avail"),
         ("hotplug-kmem-4g --kernel debug", LITTLE, "6 GB are needed, 1.0 GB are avail"),
+        (
+            "hmm-private-64g --kernel 7.3",
+            LITTLE,
+            "18 GB are needed, 1.0 GB are available",
+        ),
         (FSDAX, (shutil, "which", lambda _tool: None), ": apt-get install mmdebstrap"),
         (
             FSDAX,
