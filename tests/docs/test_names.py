@@ -58,7 +58,3 @@ def test_only_members_of_json_keep_their_names() -> None:
 )
 def test_titles(title: str, *, passes: bool) -> None:
     assert names.is_imperative(title) is passes
-
-
-def test_the_list_of_files_is_exact() -> None:
-    assert not list(names.check_files())
