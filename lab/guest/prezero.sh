@@ -331,9 +331,9 @@ case_symbols() {
 	check "inlined: on is refused" refused write "$PREZERO/mode" on
 	settle
 	check "inlined: hook says so" says_of prezero -61 enqueue_hugetlb_folio
-	# a call that neither hook, nor that of clear, would see
+	# a call that neither hook, nor that of clear, would see; every release has them
 	for call in "remove_hugetlb_folio remove_pool_hugetlb_folio" \
-		"folio_zero_user memfd_alloc_folio"; do
+		"folio_zero_user hugetlbfs_fallocate"; do
 		load clear=auto fault_symbol="${call#* }->${call% *}"
 		check "${call#* }: on is refused" refused write "$PREZERO/mode" on
 		check "${call#* }: hook says so" \
