@@ -17,6 +17,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -203,8 +204,14 @@ class Worker:
         self.pid = pid
 
     def stop(self) -> None:
-        """Kill it; memory that is partly filled stays so."""
+        """Kill it; memory that is partly filled stays so.
+
+        What is idle to the scheduler would not even end while CPUs are busy, and its
+        pages would stay taken.
+        """
         self.stopped = True
+        with suppress(PermissionError):  # by RLIMIT_NICE
+            os.sched_setscheduler(self.pid, os.SCHED_OTHER, os.sched_param(0))
         os.kill(self.pid, signal.SIGKILL)
 
     def collect_error(self) -> str:

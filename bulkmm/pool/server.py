@@ -85,6 +85,14 @@ class Server:
 
     def run(self) -> None:
         """Serve until an exception ends it; leases and what is stored outlive it."""
+        try:
+            self._serve_clients()
+        finally:  # whoever follows may need the pages of what was being filled
+            if self.filler:
+                self.filler.stop()
+                self.filler.collect_error()
+
+    def _serve_clients(self) -> None:
         while True:
             self._schedule_work()
             pending = any(each.deadline < inf for each in self.clients.values())

@@ -459,6 +459,22 @@ def is_running(pid: int) -> bool:
     return state not in "ZX"
 
 
+def test_a_filler_ends_with_the_server_though_cpus_are_busy() -> None:
+    """It is idle to the scheduler, and whoever follows needs its pages."""
+    on_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    busy = [*on_cpu, sys.executable, "-c", "while True: pass"]
+    with subprocess.Popen(busy) as program:
+        try:
+            with run_server("--stock", "1G", inside=on_cpu) as server:
+                (filler,) = wait_until(server.list_workers)
+                wait_until(lambda: os.sched_getscheduler(filler) == os.SCHED_IDLE)
+                server.process.terminate()
+                server.process.wait(LONGEST)
+                assert not is_running(filler)
+        finally:
+            program.kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(number: signal.Signals) -> None:
     with run_server("--stock", "4M") as server:
