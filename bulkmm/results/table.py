@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -108,5 +109,8 @@ def make_console(console: Console | None = None) -> Console:
 def print_lines(lines: Iterable[str], console: Console | None = None) -> None:
     """Print lines above or below a table."""
     console = make_console(console)
+    wrap = TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
     for line in lines:
-        console.print(line, markup=False, highlight=False)
+        # not by the console, which cuts a word that is longer than a line: a path
+        for part in wrap.wrap(line) or [""]:
+            console.print(part, markup=False, highlight=False, soft_wrap=True)

@@ -316,7 +316,7 @@ hook_faults() {
 }
 
 # a path that stays off: PATH MODE ERRNO SUBJECT
-case_refused() {
+case_path_refused() {
 	at=$BULKMM/$1
 	check "$1: hook says why" says_of "$1" "$3" "$4"
 	check "$1: one line in the log does" \
@@ -335,20 +335,20 @@ hook_refused() {
 	load memmap=on clear=auto alloc=auto vmap=block hotplug=on
 	case $(uname -r) in
 	*-kasan.*)
-		case_refused memmap on -95 CONFIG_KASAN
-		case_refused clear auto -95 CONFIG_KASAN
-		case_refused alloc auto -95 CONFIG_KASAN
+		case_path_refused memmap on -95 CONFIG_KASAN
+		case_path_refused clear auto -95 CONFIG_KASAN
+		case_path_refused alloc auto -95 CONFIG_KASAN
 		;;
 	*)
-		case_refused memmap on -95 CONFIG_KEXEC_HANDOVER
+		case_path_refused memmap on -95 CONFIG_KEXEC_HANDOVER
 		# a caller that GCC inlines into others in Debian's configurations
-		case_refused alloc auto -78 \
+		case_path_refused alloc auto -78 \
 			"prep_new_page->clear_highpages_kasan_tagged"
 		case_attached clear folio_zero_user
 		;;
 	esac
 	case $(uname -r) in
-	*-moved.*) case_refused hotplug on -78 "zone_grown->set_zone_contiguous" ;;
+	*-moved.*) case_path_refused hotplug on -78 "zone_grown->set_zone_contiguous" ;;
 	*) case_attached hotplug set_zone_contiguous ;;
 	esac
 	case_attached vmap vmap_small_pages_range_noflush

@@ -187,6 +187,7 @@ SCENARIOS = (
         path="memmap",
         takes=("size", "rounds", "seed", "break_one_word", "arms"),
         size=64 * GIB,
+        sizes=(GIB, 64 * GIB, GIB),  # what is served, and the guest has memory for
         runs=base.Runs(
             rounds=1,
             full=("--size 4G",),

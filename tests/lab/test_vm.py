@@ -48,7 +48,7 @@ PUSH = [  # what the quick matrix has not
     (DEVDAX, "7.3", "--size", "2G", "--map", "mem", *SHARED, *TWO_ROUNDS),
     (DEVDAX, "7.3", "--size", "1040M", "--align", "4K", *TWO_ROUNDS),
     ("upstream-hmm", "7.3", *ONE_ROUND),
-    ("hmm-private-64g", "7.3", "--size", "256M", *ONE_ROUND),
+    ("hmm-private-64g", "7.3", "--size", "1G", *ONE_ROUND),
     ("pmem-faults", "7.3"),
     ("pmem-verify", "6.12"),
     ("hook-faults", "7.3", *INTEL),

@@ -316,7 +316,7 @@ KILLED = """if True:
     from bulkmm.populate import libbulkmm, library
     libbulkmm.set_library(str(library.BUILT_LIBRARY))
     def end(nbytes=None, whole=None):
-        if (nbytes and nbytes < whole, nbytes and nbytes == whole, not nbytes)[step]:
+        if (nbytes, nbytes and nbytes == whole, not nbytes)[step]:
             os.kill(os.getpid(), 9)
     step = int(sys.argv[1])
     staged = libbulkmm.stage(sys.argv[2:], page=2 << 20, progress=end)
