@@ -145,6 +145,10 @@ KINDS = (
 )
 NAMES = tuple(kind.name for kind in KINDS)
 PATCHED = tuple(kind.name for kind in KINDS if kind.patched)
+# of these, those on which the module's paths may attach
+PATCHED_HOOKED = tuple(
+    kind.name for kind in KINDS if kind.patched and "kasan" not in kind.fragments
+)
 # the same without patches
 BASES = tuple(
     kind.name for kind in KINDS if kind.fragments == PLAIN and not kind.patched

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bulkmm.results.model import Check
 from lab import state
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.debug_kernels import PATCHED_HOOKED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import (
@@ -104,7 +104,7 @@ SCENARIOS = (
         takes=("seed", "break_one_word"),
         runs=base.Runs(
             quick=("",),
-            debug=dict.fromkeys(("cachyos", *PATCHED), ("",)),
+            debug=dict.fromkeys(("cachyos", *PATCHED_HOOKED), ("",)),
         ),
         needs=base.Needs(
             lacking_debug=LACKING,  # io_uring

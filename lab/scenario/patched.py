@@ -145,10 +145,10 @@ SCENARIOS = (
         does=("hook_patched",),
         runs=base.Runs(
             full=(),
-            debug=dict.fromkeys(debug_kernels.PATCHED, ("",)),
+            debug=dict.fromkeys(debug_kernels.PATCHED_HOOKED, ("",)),
         ),
         needs=base.Needs(
-            kinds=debug_kernels.PATCHED,
+            kinds=debug_kernels.PATCHED_HOOKED,
         ),
         seconds=20,
         machine=base.Machine(

@@ -85,6 +85,12 @@ def test_what_is_too_wide_is_printed_in_parts() -> None:
     assert [words.count(name) for name in names] == [6, *([1] * 13)]
 
 
+def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
+    path, out = "/" + "x" * 120, io.StringIO()
+    table.print_lines([f"warning: {path} is there", ""], Console(file=out, width=80))
+    assert out.getvalue() == f"warning:\n{path}\nis there\n\n"
+
+
 def test_emulated_times_have_no_ratio() -> None:
     uncounted = made.guest()
     uncounted.results = [r for r in uncounted.results if r.unit == "ns"]
