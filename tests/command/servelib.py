@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A server of memory for a test, and clients of it."""
 
+import json
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ sys.exit(cli.main(sys.argv[1:]))
 NOBODY = 65534
 # as long as it takes to see it being filled
 SLOW = 1 << 30
+TAKE = {"version": 1, "op": "take", "bytes": MIB, "page": "4K"}
 
 
 def wait_until(condition: Callable[[], Any]) -> Any:
@@ -91,6 +93,27 @@ class Running:
         """Kill the server."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+
+def make_request(**members: object) -> bytes:
+    """Return a request for memory, with other members."""
+    return json.dumps(TAKE | members).encode()
+
+
+def count_descriptors(server: Running) -> int:
+    return len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
+
+
+class waiting_client(ExitStack):  # noqa: N801 - a context
+    """A client whose memory is being filled."""
+
+    def __init__(self, server: Running, **more: Any) -> None:
+        super().__init__()
+        self.client = server.connect(make_request(**{"bytes": SLOW, **more}))
+        wait_until(server.list_workers)
+
+    def __enter__(self) -> Any:
+        return self.enter_context(self.client)
 
 
 def list_children(pid: int) -> list[int]:
