@@ -67,7 +67,7 @@ def run_populate(args: argparse.Namespace) -> int:
 
 def _print_ways(document: Document) -> None:
     result_tables.print_documents([document], show=result_tables.Show(full=True))
-    for why in document.run["skipped"].values():
+    for why in document.run.get("skipped", {}).values():
         print(f"left out: {why}")
 
 
@@ -99,10 +99,7 @@ def run_serve(args: argparse.Namespace) -> int:
     with progress as observer:
         document = serve.measure_starts(job, observer)
 
-    def show() -> None:
-        result_tables.print_documents([document], show=result_tables.Show(full=True))
-
-    return finish.finish_run(args, document, show)
+    return finish.finish_run(args, document, partial(_print_ways, document))
 
 
 def print_goals(args: argparse.Namespace) -> int:
