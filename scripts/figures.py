@@ -300,8 +300,8 @@ def make_headlines(kernels: list[Document]) -> Iterator[str]:
         yield from table.markdown()
     releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
-        f"{releases}; {kernels[0].run['processes']} processes, medians; of the ratios "
-        "too, which are not ratios of these times; ~ not proven, ! unstable."
+        f"{releases}; {kernels[0].run['processes']} processes; times and ratios are "
+        "medians, each of its own; ~ not proven, ! unstable."
     )
     notes = " ".join((legend, *headlines.list_notes(kernels), HEADLINES_NOTE))
     yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)

@@ -190,21 +190,15 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     whole = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
     cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
     ways = whole["cpus"].get(cpus.pop(), {}) if len(cpus) == 1 else {}
-    texts = []
-    for line in HEADLINES:
-        if rates := ways.get(line.way):
-            times = [
-                format_duration(line.calculated / rate) for rate in rates["gb_per_s"]
-            ]
-            function = format_duration(line.calculated / rates["function"])
-            spread = DASH.join(times[1:])
-            texts.append(f"{line.process} {times[0]} ({spread}; {function})")
-            series = rates["series"], rates["series_of_function"]
-    if texts:
+    lines = [line for line in HEADLINES if line.way in ways]
+    if lines:
+        rates = ways[lines[0].way]
+        texts = ", ".join(_format_whole(line, ways[line.way]) for line in lines)
         yield (
-            "The whole on this CPU, without the module, in kept results of {} (the "
-            "function alone, {}, after the semicolon): {}."
-        ).format(*series, ", ".join(texts))
+            f"The whole on this CPU, without the module, in kept results of "
+            f"{rates['series']} (the function alone, {rates['series_of_function']}, "
+            f"after the semicolon): {texts}."
+        )
     else:
         yield "Of the whole nothing was measured on this CPU."
     if shares := whole["share_of_bind"]:
@@ -214,6 +208,15 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
             f"an emulated guest ({whole['series_of_bind']}). What a driver does around "
             "its mapping differs from driver to driver and was not measured."
         )
+
+
+def _format_whole(line: Headline, rates: dict[str, Any]) -> str:
+    """Return how long a process took for all of a line, and how long the function."""
+    median, low, high, function = (
+        format_duration(line.calculated / rate)
+        for rate in (*rates["gb_per_s"], rates["function"])
+    )
+    return f"{line.process} {median} ({low}{DASH}{high}; {function})"
 
 
 def list_notes(documents: Sequence[Document]) -> Iterator[str]:
