@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel's own modules in a guest: those that a name needs, in load order."""
 
+import re
 from pathlib import Path, PurePath
 
 from bulkmm.shell.errors import BulkmmError
 from lab.machine.kernels import Kernel
 
+SOFT = re.compile(r"softdep (?P<module>\S+) .*?pre: (?P<names>.*?)(?: post:|$)")
 EARLY = ("virtio_pci", "virtio_console")  # for the ports to the host
 
 
@@ -22,12 +24,42 @@ def list_modules(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
         needs[_name(path)] = [*reversed(needed.split()), path]
     built_in = (kernel.modules / "modules.builtin").read_text().split()
     skippable = {*map(_name, built_in), *kernel.arch.lacks}
+    before = _read_soft(kernel)
     order: dict[str, None] = {}
+    seen: set[str] = set()
+
+    def add(name: str) -> None:
+        for path in needs.get(name, ()):
+            if path not in seen:
+                seen.add(path)
+                for other in before.get(_name(path), ()):
+                    add(other)
+                order[path] = None
+
     for name in names:
         if name not in needs and name not in skippable:
             raise BulkmmError(f"kernel {kernel.release} has no module {name}")
-        order.update(dict.fromkeys(needs.get(name, ())))
+        add(name)
     return list(order)
+
+
+def _read_soft(kernel: Kernel) -> dict[str, list[str]]:
+    """Return the modules that each is to find loaded, besides those it links to.
+
+    ext4 asks for "crypto-crc32c" on kernels where that is a module. Of several that
+    go by a name the last is taken: depmod names those that need a CPU's feature first.
+    """
+    aliases = {}
+    for line in (kernel.modules / "modules.alias").read_text().splitlines():
+        _, alias, name = line.rsplit(maxsplit=2)
+        aliases[alias.replace("-", "_")] = name
+    soft: dict[str, list[str]] = {}
+    for line in (kernel.modules / "modules.softdep").read_text().splitlines():
+        if match := SOFT.match(line):
+            found = match["names"].replace("-", "_").split()
+            names = [aliases.get(name, name) for name in found]
+            soft.setdefault(match["module"], []).extend(names)
+    return soft
 
 
 def list_names(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
