@@ -9,6 +9,7 @@ first segment, so the header stays.
 
 import bisect
 import io
+import itertools
 import os
 import struct
 import sys
@@ -27,6 +28,9 @@ LIMIT = 120  # seconds
 FIELDS = 3  # of its lines: address, type, name
 LEAST = 1000  # a kernel has no fewer symbols
 PAGE = 4096  # holds the header and keeps the section's alignment
+TOKENS = 256
+ROOM = TOKENS * 50  # of the longest tokens, and their index
+DIGITS = b"".join(b"%c\0" % digit for digit in b"0123456789")  # tokens of themselves
 SECTIONS_AT, SECTIONS_NR = 0x28, 0x3C  # of an ELF header: offset, count
 
 
@@ -64,7 +68,32 @@ def cut_tables(image: Image) -> bytes:
     struct.pack_into("<Q", header, SECTIONS_AT, 0)
     struct.pack_into("<HH", header, SECTIONS_NR, 0, 0)
     section = ELFFile(io.BytesIO(image.payload)).get_section_by_name(".rodata")
-    return bytes(header) + (section.data() if section else b"")
+    return bytes(header) + part_tokens(section.data() if section else b"")
+
+
+def part_tokens(tables: bytes) -> bytes:
+    """Return tables with a zero before kallsyms_token_table: the finder needs one.
+
+    6.1 has none where kallsyms_seqs_of_names, which the finder does not read, ends
+    at a multiple of 8.
+    """
+    digits = -1
+    while (digits := tables.find(DIGITS, digits + 1)) >= 0:
+        for start in range(digits & -8, 0, -8):
+            before = tables.count(0, start, digits)
+            if before == ord("0") and _begins_tokens(tables[start : start + ROOM]):
+                return tables[: start - 1] + b"\0" + tables[start:]
+            if before > ord("0"):
+                break
+    return tables
+
+
+def _begins_tokens(tables: bytes) -> bool:
+    """Return whether there are 256 tokens and after them kallsyms_token_index."""
+    tokens = tables.split(b"\0", TOKENS)[:TOKENS]
+    places = [0, *itertools.accumulate(len(token) + 1 for token in tokens)]
+    index = struct.pack(f"<{len(tokens)}H", *places[:-1])
+    return -places[-1] % 8 == tables[places[-1] :].find(index)
 
 
 @lru_cache(maxsize=4)  # it takes longer than most runs of a kernel that was prepared

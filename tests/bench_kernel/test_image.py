@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reading kernels and modules: what is none is refused in one clear line."""
 
+import itertools
 import struct
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from lz4 import block as lz4
 from nativelib import deb
 
-from bench.kernel import archive, patch, vmlinux
+from bench.kernel import archive, patch, symbols, vmlinux
 from bulkmm.control import btf
 from bulkmm.shell.errors import BulkmmError
 
@@ -148,3 +149,19 @@ def test_alternatives_follow_the_features() -> None:
     assert alternative(new, patch.ALT_NOT, 7) == original
     # without code: what a CPU that has the feature jumps over
     assert alternative(b"", 0, 7) == patch.make_nops(8)
+
+
+@pytest.mark.parametrize("before", [b"\x01+,\x019OTp", b"\0\0\0\0"])
+def test_the_tokens_of_kallsyms_are_parted_from_what_is_before(before: bytes) -> None:
+    """The finder walks back to a zero: 6.1.0-54 has other tables there, and none."""
+    tokens = [b"%c" % n if n in b"0123456789a" else b"t_%d" % n for n in range(256)]
+    places = [0, *itertools.accumulate(len(token) + 1 for token in tokens)]
+    table = b"\0".join([*tokens, bytes(-places[-1] % 8)])
+    after = table + struct.pack("<256H", *places[:-1]) + b"more"
+    utf16 = b"".join(b"%c\0" % n for n in range(128))  # has the digits, too
+    tables = bytes(3) + utf16 + bytes(5) + before.rjust(16, b"x")
+    assert len(tables) % 8 == 0
+    parted = symbols.part_tokens(tables + after)
+    assert parted == tables[:-1] + b"\0" + after
+    wrong = after[:-20] + b"!" + after[-19:]  # in the index
+    assert symbols.part_tokens(tables + wrong) == tables + wrong
