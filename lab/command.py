@@ -62,7 +62,8 @@ lab matrix: lab.commands.matrix:run_matrix
     run the scenarios on all kernels and architectures
     example: --quick --arch x86_64
     Run the scenarios on all kernels and architectures, one after the other, and print
-    one table. All of it takes hours; --resume continues.
+    one table. All of it takes hours; --resume continues. With --only or --kernel, what
+    the page has of other scenarios and kernels stays.
 --quick  run one short scenario of each path only
 --arch NAME  run on no other architecture (default: all)
 --kernel NAME...  run on no other kernel; may be given again (default: those whose

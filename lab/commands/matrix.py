@@ -15,12 +15,12 @@ from bulkmm.control import requirements
 from bulkmm.control.module import parse_hooks
 from bulkmm.results import conditions, result_tables
 from bulkmm.results.model import Document, Ratio
-from bulkmm.results.table import Table
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
 from lab import run
 from lab.commands import page
+from lab.commands.grid import Grid
 from lab.commands.run import parse_request
 from lab.machine import arch as archs
 from lab.machine import debug_kernels, kernels, root, versions
@@ -84,16 +84,22 @@ def run_matrix(args: argparse.Namespace) -> int:
         if not selection:
             return Exit.OK
     note = DEBUG_NOTE if args.debug else NOTE
+    label = " quick" if args.quick else ""
     progress = Progress()
     lines: list[Line] = []
+    grid, whole = Grid(), Grid()
+    if args.output and (args.only or args.kernel):  # beside what is there of others
+        whole = Grid(page.read_part(args.output, label))
     for number, cell in enumerate(selection, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(selection)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
+        for one in (grid, whole):
+            add_line(one, lines[-1])
         if args.output:  # keeps partial results if interrupted
             note_lines = textwrap.wrap(note, page.WIDTH)
-            table_lines = make_table(lines).markdown()
-            page.write_page(args.output, [*table_lines, *note_lines, ""])
-    make_table(lines).print()
+            table_lines = whole.table().markdown()
+            page.write_page(args.output, [*table_lines, *note_lines, ""], label)
+    grid.table().print()
     print(note)
     print(summarise_lines(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
@@ -290,19 +296,12 @@ def make_failure(cell: Cell, why: str) -> Line:
     return Line(cell, f"FAILED: {why}", ok=False)
 
 
-def make_table(lines: Iterable[Line]) -> Table:
-    """Return a row for each scenario and a column for each kernel."""
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for line in lines:
-        cell = line.cell
-        options = " ".join((cell.scenario, *cell.options))
-        column = f"{line.release or cell.kernel} {cell.arch}"
-        rows.setdefault((cell.path, f"`{options}`"), {})[column] = line.text
-    kernels = list(dict.fromkeys(kernel for row in rows.values() for kernel in row))
-    return Table(
-        ("path", "scenario", *kernels),
-        [(*on, *(row.get(k, "") for k in kernels)) for on, row in rows.items()],
-    )
+def add_line(grid: Grid, line: Line) -> None:
+    """Add a run's line to a table."""
+    cell = line.cell
+    options = " ".join((cell.scenario, *cell.options))
+    kernel = f"{line.release or cell.kernel} {cell.arch}"
+    grid.add(cell.path, f"`{options}`", kernel, line.text)
 
 
 def summarise_lines(lines: list[Line]) -> str:

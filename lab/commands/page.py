@@ -8,16 +8,37 @@ from pathlib import Path
 from bulkmm.shell import files
 
 WIDTH = 100
-GENERATED = re.compile(
-    r"(?<=<!-- generated: begin -->\n).*?(?=<!-- generated: end -->)", re.DOTALL
-)
 
 
-def write_page(file: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file; in a page with the marks, between these."""
+def _between(label: str = "") -> re.Pattern[str]:
+    """Return the pattern of what stands between marks with a label."""
+    begin, end = (f"<!-- generated{label}: {mark} -->" for mark in ("begin", "end"))
+    return re.compile(rf"(?<={begin}\n).*?(?={end})", re.DOTALL)
+
+
+GENERATED = _between()
+
+
+def read_part(file: Path, label: str = "") -> str:
+    """Return what stands between the marks of a page; without marks, all of it."""
+    text = ""
+    if file.is_file():
+        text = file.read_text(encoding="utf-8", errors=files.FOREIGN)
+    part = _between(label).search(text) or GENERATED.search(text)
+    return part[0] if part else text
+
+
+def write_page(file: Path, lines: Iterable[str], label: str = "") -> None:
+    """Write lines to a file; in a page with the marks, between these.
+
+    A page may have several parts: the one with the label, else the one without.
+    """
     part = "\n".join(("", *lines))
     text = ""
     if file.is_file():
         text = file.read_text(encoding="utf-8", errors=files.FOREIGN)
-    page, marked = GENERATED.subn(lambda _: part, text)
+    for pattern in (_between(label), GENERATED):
+        page, marked = pattern.subn(lambda _: part, text)
+        if marked:
+            break
     files.write_file(file, page if marked else part, "the page")

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Verdicts by scenario and kernel, as a table that later runs add to."""
+
+from collections.abc import Iterator
+
+from bulkmm.control import requirements
+from bulkmm.results.table import Table
+from lab.machine import arch as archs
+from lab.machine import debug_kernels, kernels
+from lab.scenario import SCENARIOS
+
+HEADINGS = ("path", "scenario")
+
+
+class Grid:
+    """A row for each scenario and a column for each kernel."""
+
+    def __init__(self, markdown: str = "") -> None:
+        """Begin with the verdicts of a table in Markdown."""
+        self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        for path, scenario, kernel, verdict in _read_cells(markdown):
+            self.add(path, scenario, kernel, verdict)
+
+    def add(self, path: str, scenario: str, kernel: str, verdict: str) -> None:
+        """Add a verdict, in place of that on another release of the same kernel."""
+        row = self._rows.setdefault((path, scenario), {})
+        for other in [*row]:
+            if _identify(other) == _identify(kernel):
+                del row[other]
+        row[kernel] = verdict.replace("|", "/")  # which would end the cell
+
+    def table(self) -> Table:
+        """Return the table."""
+        names = [one.name for one in SCENARIOS]
+
+        def rank(key: tuple[str, str]) -> int:
+            name = key[1].strip("`").split()[0]
+            return names.index(name) if name in names else len(names)
+
+        columns = sorted(
+            {name for row in self._rows.values() for name in row}, key=_rank
+        )
+        rows = [
+            (*key, *(self._rows[key].get(name, "") for name in columns))
+            for key in sorted(self._rows, key=rank)
+        ]
+        return Table((*HEADINGS, *columns), rows)
+
+
+def _read_cells(markdown: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield path, scenario, kernel and verdict of each cell that has one."""
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    heads = rows[0] if rows else []
+    for path, scenario, *cells in rows[1:]:
+        for kernel, verdict in zip(heads[len(HEADINGS) :], cells, strict=True):
+            if verdict:
+                yield path, scenario, kernel, verdict
+
+
+def _identify(column: str) -> tuple[str, str]:
+    """Return what a kernel is, of whatever release: a kind, or series and flavour."""
+    name, machine = column.split()
+    arch = archs.find_arch(machine)
+    if kind := debug_kernels.of_release(name) or debug_kernels.find_kind(name):
+        return kind.name, machine
+    version = kernels.find_version(name)
+    flavour = name.removeprefix(version) or f"-cloud-{arch.debian}"
+    return requirements.series_of(version) + flavour, machine
+
+
+def _rank(column: str) -> tuple[int, tuple[int, ...], str]:
+    """Return what columns are sorted by: architecture, series, name."""
+    name, machine = column.split()
+    return archs.NAMES.index(machine), requirements.parse_version(name), name
