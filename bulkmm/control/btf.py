@@ -7,6 +7,7 @@ root in the lab's root.
 
 import struct
 from collections.abc import Iterable
+from functools import cached_property
 
 from bulkmm.control.requirements import Requirements
 from bulkmm.shell.errors import BulkmmError
@@ -26,16 +27,31 @@ PER_ENTRY = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
 KINDS = 19
 FIXED = [12 + PER_TYPE.get(kind, 0) for kind in range(KINDS + 1)]
 STEPS = [PER_ENTRY.get(kind, 0) for kind in range(KINDS + 1)]
+# the second word of a function: static, global or extern
+FUNCTIONS = {FUNCTION << 24 | linkage for linkage in range(3)}
+
+
+def _kind_of(info: int) -> int:
+    return info >> 24 & 31
+
+
+class _Lengths(dict[int, int]):
+    """The words of a type by its second one, which has its kind and its entries."""
+
+    def __missing__(self, info: int) -> int:
+        kind = _kind_of(info)
+        self[info] = length = (FIXED[kind] + STEPS[kind] * (info & 0xFFFF)) // 4
+        return length
 
 
 class Types:
     """All types of an image."""
 
     def __init__(self, data: bytes) -> None:
-        """Index them by name."""
+        """Find where each is."""
         try:
             self._index_types(data)
-        except (struct.error, IndexError, ValueError) as error:
+        except (struct.error, IndexError, ValueError, TypeError) as error:
             raise BulkmmError(f"the kernel's BTF cannot be read: {error}") from error
 
     def _index_types(self, data: bytes) -> None:
@@ -46,28 +62,51 @@ class Types:
             raise BulkmmError("the kernel's BTF cannot be read: not BTF")
         self._data = data
         self._strings: int = header + strings
-        self._at = [0]  # of each type by number; 0 is void
-        # Names are read when they are asked for: there are 100,000 of them.
-        self._named: dict[int, int] = {}  # structs and unions by place of the name
-        self._functions: dict[int, set[int]] = {}  # likewise, their prototypes
-        self._enums: list[int] = []
-        unpack, places = struct.Struct("<III").unpack_from, self._at
-        at, end = header + types, header + types + size
+        self._start: int = header + types
+        end = self._start + size
+        if end > len(data):
+            raise BulkmmError("the kernel's BTF cannot be read: it ends too early")
+        # There are 100,000 types: this loop is most of what reading them takes, so
+        # whatever else is asked of them is read when it is.
+        self._words = words = memoryview(data)[self._start : end].cast("I")
+        self._places = places = [0]  # of each type by number, in words; 0 is void
+        lengths, add_place = _Lengths(), places.append
+        at, end = 0, len(words)
         while at < end:
-            name, info, target = unpack(data, at)
-            kind = info >> 24 & 31
-            if kind in (STRUCT, UNION):
-                self._named.setdefault(name, len(places))
-            elif kind == FUNCTION:
-                self._functions.setdefault(name, set()).add(target)
-            elif kind in (ENUM, ENUM64):
-                self._enums.append(at)
-            places.append(at)
-            at += FIXED[kind] + STEPS[kind] * (info & 0xFFFF)
+            add_place(at)
+            at += lengths[words[at + 1]]
+
+    @cached_property
+    def _structs(self) -> dict[int, int]:
+        """Structs and unions by the place of their name."""
+        words, found = self._words, dict[int, int]()
+        for number, at in enumerate(self._places):
+            if number and _kind_of(words[at + 1]) in (STRUCT, UNION):
+                found.setdefault(words[at], number)
+        return found
+
+    @cached_property
+    def _functions(self) -> dict[int, set[int]]:
+        """Prototypes of functions by the place of their name."""
+        words, found = self._words, dict[int, set[int]]()
+        for at in [at for at in self._places[1:] if words[at + 1] in FUNCTIONS]:
+            found.setdefault(words[at], set()).add(words[at + 2])
+        return found
+
+    @cached_property
+    def _enums(self) -> list[int]:
+        """Where enumerations are."""
+        words, kinds = self._words, (ENUM, ENUM64)
+        places = [at for at in self._places[1:] if _kind_of(words[at + 1]) in kinds]
+        return [self._start + 4 * at for at in places]
+
+    def _find_type(self, number: int) -> int:
+        """Return the place of a type."""
+        return self._start + 4 * self._places[number]
 
     def _read_head(self, at: int) -> tuple[int, int]:
         (info,) = struct.unpack_from("<I", self._data, at + 4)
-        return info >> 24 & 31, info & 0xFFFF
+        return _kind_of(info), info & 0xFFFF
 
     def _read_name(self, at: int) -> str:
         start = self._strings + int(struct.unpack_from("<I", self._data, at)[0])
@@ -91,7 +130,7 @@ class Types:
             offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
             if (member_name := self._read_name(cell)) == name:
                 return offset, kind
-            inner = self._at[kind]
+            inner = self._find_type(kind)
             if not member_name and self._read_head(inner)[0] in (STRUCT, UNION):
                 nested = self._find_member(inner, name)
                 if nested:
@@ -111,8 +150,10 @@ class Types:
 
     def _find_path(self, path: str) -> tuple[int, int]:
         struct_name, _, member = path.partition(".")
-        number = self._named.get(self._find_name(struct_name))
-        location = self._find_member(self._at[number], member) if number else None
+        number = self._structs.get(self._find_name(struct_name))
+        location = (
+            self._find_member(self._find_type(number), member) if number else None
+        )
         if not location:
             raise BulkmmError(f"the kernel's BTF has no {path}")
         return location
@@ -133,12 +174,12 @@ class Types:
         """Return the bytes of a struct or of a member of one."""
         if "." in path:
             return self._size_of(self._find_path(path)[1])
-        if number := self._named.get(self._find_name(path)):
+        if number := self._structs.get(self._find_name(path)):
             return self._size_of(number)
         raise BulkmmError(f"the kernel's BTF has no struct {path}")
 
     def _size_of(self, number: int) -> int:
-        at = self._at[number]
+        at = self._find_type(number)
         kind, _ = self._read_head(at)
         if kind == POINTER:
             return 8
@@ -182,7 +223,7 @@ class Types:
         return missing, mismatches
 
     def _format_type(self, number: int) -> str:
-        at = self._at[number]
+        at = self._find_type(number)
         if not number:
             return "void"
         kind, entries = self._read_head(at)

@@ -385,6 +385,19 @@ def test_what_linux_7_4_does_itself(
         assert (f"the kernel does its work itself: it has {member}" in why) is has
 
 
+@pytest.mark.parametrize("cut", [*range(1, 34, 3)])
+def test_types_that_are_cut_short_are_as_good_as_none(
+    kernel: Fake, bulkmm: Command, cut: int
+) -> None:
+    without = bulkmm("doctor", "--json").json["paths"]
+    write_btf(kernel, struct.pack("<III", 5, 12 << 24, 2))
+    file = kernel.root / "sys/kernel/btf/vmlinux"
+    file.write_bytes(file.read_bytes()[:-cut])
+    judged = bulkmm("doctor", "--json").json["paths"]
+    if cut > len("\0int\0"):
+        assert judged == without
+
+
 def test_another_prototype_is_refused_as_the_module_does(
     kernel: Fake, bulkmm: Command
 ) -> None:
