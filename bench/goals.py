@@ -176,8 +176,8 @@ GOALS = (
         *(STAGED, "bulkmm", "dd cp vmtouch", 1),
     ),
     Goal(
-        "staging from the page cache against the streaming copy",
-        *({**STAGED, "use": "again"}, "bulkmm", "streaming", NEAR),
+        "staging from the page cache against populating and a streaming copy",
+        *({**STAGED, "use": "again"}, "bulkmm", "populate-streaming", NEAR),
     ),
     Goal(
         "what is there already against populating it",

@@ -29,11 +29,12 @@ from bulkmm.results.model import BULKMM, Document
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.size import MIB, name_size
 
-COPY, STREAMING, POPULATED = "mmap-copy", "streaming", "populate-streaming"
+COPY, STREAMING = "mmap-copy", "streaming"
+POPULATED, PRIVATE = "populate-streaming", "populate-private"
 HUGE, SMALL = "hugetlb", "4k"
 # ours by kind of page, from the disk and from the page cache, and programs beside them
 FROM_DISK = {HUGE: (BULKMM, COPY), SMALL: (BULKMM,)}
-CACHED = {HUGE: (BULKMM, COPY, STREAMING, POPULATED), SMALL: (BULKMM, POPULATED)}
+CACHED = {HUGE: (BULKMM, COPY, STREAMING, POPULATED), SMALL: (BULKMM, POPULATED, PRIVATE)}
 WITH_SMALL = ("fio", "cp")
 TMPFS = Path("/dev/shm")  # noqa: S108 - that file system itself
 FIO = ["fio", "--name=x", "--rw=read", "--direct=1", "--output-format=json"]

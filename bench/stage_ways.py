@@ -6,7 +6,8 @@
 prints the events of the bench. ``bulkmm`` is libbulkmm.stage(), ``mmap-copy`` the C
 library's memmove() out of a mapping of the file into a new one of the scenario's pages.
 ``streaming`` is bmm_copy_streaming() into pages that are there already, and
-``populate-streaming`` that and bmm_populate() before it.
+``populate-streaming`` that and bmm_populate() before it; small pages are those of a
+memfd, as with stage(), or with ``populate-private`` private ones, which take less.
 """
 
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.populate_python import Array, map_memory
-from bench.stage import COPY, HUGE, POPULATED, SMALL, STREAMING
+from bench.stage import COPY, HUGE, POPULATED, PRIVATE, SMALL, STREAMING
 from bulkmm.populate import libbulkmm
 from bulkmm.populate.library import BUILT_LIBRARY
 from bulkmm.shell.size import MIB
@@ -35,14 +36,15 @@ def map_file(path: Path) -> Array:
 def time_copy(way: str, path: Path, kind: str) -> tuple[int, Array]:
     """Copy a file out of a mapping; return the ns that it takes, and the memory."""
     source = map_file(path)
-    memory = map_memory(kind, source.nbytes)
+    shared = way == POPULATED and kind == SMALL
+    memory = map_memory("memfd" if shared else kind, source.nbytes)
     if way == STREAMING:
         libbulkmm.populate(memory)
     start = time.monotonic_ns()
     if way == COPY:
         np.copyto(memory, source)
     else:
-        if way == POPULATED:
+        if way != STREAMING:
             libbulkmm.populate(memory)
         libbulkmm.copy(memory, source, streaming=True)
     return time.monotonic_ns() - start, memory
@@ -62,7 +64,7 @@ def main(scenario: str, way: str, name: str, *options: str) -> None:
         libbulkmm.set_library(str(BUILT_LIBRARY))
     libbulkmm.version()  # loads it
     kind = SMALL if SMALL in scenario.split("-") else HUGE
-    if way in (COPY, STREAMING, POPULATED):
+    if way in (COPY, STREAMING, POPULATED, PRIVATE):
         ns, memory = time_copy(way, path, kind)
     else:
         ns, memory = time_stage(path, 2 * MIB if kind == HUGE else 0)

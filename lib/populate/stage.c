@@ -3,7 +3,7 @@
  * bmm_stage(): files into one memory. The threads of bmm_populate() do it: each
  * populates a slice, and reads into it what belongs there, so that some read
  * while others have pages made; or, where pages are small, reads into a buffer
- * and writes from there. What is in the page cache is copied from there,
+ * and has them made of that. What is in the page cache is copied from there,
  * a few pages at a time, as long as the CPU's cache has those just zeroed; the
  * rest is read from the disk around the page cache (O_DIRECT).
  */
@@ -125,7 +125,8 @@ int bmm_stage(struct bmm_memory *memory, struct bmm_file *files, size_t count,
 			       .files = files,
 			       .count = count,
 			       .page = (size_t)sysconf(_SC_PAGESIZE),
-			       .fd = -1 };
+			       .fd = -1,
+			       .copies = -1 };
 	uint64_t start = bmm_host_clock();
 	int cancel;
 

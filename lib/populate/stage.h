@@ -30,7 +30,17 @@ struct staging {
 	size_t page;	      /* bytes of the memory's pages */
 	int fd;
 	bool owns_fd;
+	int copies; /* a userfaultfd of the mapping, or -1 */
 	struct bmm_report report;
+};
+
+/* Bytes of a file, and where they go. */
+struct part {
+	const struct source *source;
+	char *to;	/* the memory itself, or a buffer */
+	uintptr_t addr; /* in the memory */
+	off_t at;
+	size_t len;
 };
 
 static inline int stage_fail(struct staging *all, int error,
@@ -51,6 +61,12 @@ int stage_map(struct staging *all);
 void stage_unmap(struct staging *all);
 int stage_seal(struct staging *all);
 void stage_undo(struct staging *all);
+
+/* stage_write.c: from a buffer into small pages */
+void stage_copies_open(struct staging *all);
+void stage_copies_close(struct staging *all);
+bool stage_write(const struct staging *all, const struct part *part,
+		 struct page_result *result);
 
 /* stage_read.c: the reading, which populate.c calls for each slice */
 size_t stage_file_at(const struct staging *all, uintptr_t addr);

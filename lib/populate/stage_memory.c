@@ -139,8 +139,8 @@ static int map_memory(struct staging *all)
 
 /*
  * Small pages are read into by way of buffers. A disk is quicker with a huge
- * page than with 512 small ones, and write() neither clears nor maps a page:
- * that takes two thirds of the CPU's time of populating and reading into it.
+ * page than with 512 small ones, and what makes them (stage_write.c) neither
+ * clears them nor takes a fault for each.
  */
 static void map_buffers(struct staging *all)
 {
@@ -171,11 +171,15 @@ int stage_map(struct staging *all)
 	if (all->memory->len == SIZE_MAX)
 		return stage_fail(all, EFBIG, BMM_CAUSE_ARGUMENT);
 	map_buffers(all);
-	return map_memory(all);
+	error = map_memory(all);
+	if (!error)
+		stage_copies_open(all);
+	return error;
 }
 
 void stage_unmap(struct staging *all)
 {
+	stage_copies_close(all);
 	if (all->start)
 		munmap(all->start, all->mapped);
 	if (all->room)

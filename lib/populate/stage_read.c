@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What a thread of bmm_populate() does for bmm_stage(): it populates a part of
- * its slice, and reads into it what belongs there; or reads into a buffer, and
- * writes that to the file of the memory.
+ * its slice, and reads into it what belongs there; or reads into a buffer, of
+ * which it makes small pages.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,15 +25,6 @@ size_t stage_file_at(const struct staging *all, uintptr_t addr)
 	}
 	return low;
 }
-
-/* Bytes of a file, and where they go. */
-struct part {
-	const struct source *source;
-	char *to;	/* the memory itself, or a buffer */
-	uintptr_t addr; /* in the memory */
-	off_t at;
-	size_t len;
-};
 
 /* Reads as much as there is; returns 0 at the end of the file, -1: errno. */
 static ssize_t read_part(const struct part *part, size_t done, bool cached)
@@ -75,31 +66,6 @@ static bool read_all(const struct part *part, bool cached,
 	return true;
 }
 
-/* From the buffer to where it belongs: new pages, of which none is cleared. */
-static bool write_all(const struct staging *all, const struct part *part,
-		      struct page_result *result)
-{
-	off_t to = (off_t)(part->addr - (uintptr_t)all->start);
-	size_t done;
-	ssize_t got;
-
-	for (done = 0; done < part->len; done += (size_t)got) {
-		do
-			got = pwrite(all->fd, part->to + done, part->len - done,
-				     to + (off_t)done);
-		while (got < 0 && errno == EINTR);
-		if (got > 0)
-			continue;
-		result->cause = errno == ENOSPC ? BMM_CAUSE_BACKING :
-						  BMM_CAUSE_MEMORY;
-		result->error = -errno;
-		result->failed = part->addr + (done & -all->page);
-		result->len = all->page;
-		return false;
-	}
-	return true;
-}
-
 /* Reads a part, all of which is in the page cache, or none, by way of a buffer. */
 static bool copy_all(const struct staging *all, struct part part, bool cached,
 		     struct page_result *result)
@@ -108,8 +74,10 @@ static bool copy_all(const struct staging *all, struct part part, bool cached,
 
 	for (; left; left -= part.len) {
 		part.len = left < BUFFER ? left : BUFFER;
-		if (!read_all(&part, cached, result) ||
-		    !write_all(all, &part, result))
+		if (!read_all(&part, cached, result))
+			return false;
+		memset(part.to + part.len, 0, -part.len & (all->page - 1));
+		if (!stage_write(all, &part, result))
 			return false;
 		part.addr += part.len;
 		part.at += (off_t)part.len;

@@ -221,7 +221,7 @@ def test_every_goal_can_be_met_or_missed() -> None:
         (subjects.FIRST_USE, {"first-use-stamp-64k": arms(first=5, settled=5)}),
         (populate.WAYS, {"populate-1g-4k": arms(madvise=9, bulkmm_1=8, python_1=8)}),
         (stage.WAYS, {f"stage-4g-hugetlb{use}": arms(
-            bulkmm=5, fio=5, mmap_copy=9, dd=6, streaming=5)
+            bulkmm=5, fio=5, mmap_copy=9, dd=6, populate_streaming=5)
             for use in ("", "-again")}),
     )]  # fmt: skip
     results = Path(__file__).parents[2] / "results"

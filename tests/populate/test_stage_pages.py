@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The small pages of bmm_stage(): copied by several threads, or else written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rootlib
+from populatelib import MIB
+
+HUGE = Path("/sys/kernel/mm/transparent_hugepage")
+STAGE = """if True:
+    import ctypes, mmap, os, sys
+    from bulkmm.populate import libbulkmm, library
+    libbulkmm.set_library(str(library.BUILT_LIBRARY))
+    calls, path = ctypes.CDLL(None), sys.argv[1]
+    def count_copied():
+        return ctypes.c_long.in_dll(calls, "copied").value
+    def stage(fd=-1):
+        with open(path, "rb") as file:
+            whole = file.read()
+        fd, files, report = libbulkmm.stage_into(fd, [path, path])
+        for each in files:
+            assert os.pread(fd, each.nbytes, each.offset) == whole
+            last = each.offset + each.nbytes
+            assert not any(os.pread(fd, -last % mmap.PAGESIZE, last))
+        return files
+"""
+FILTER = """
+    class Rule(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte),
+                    ("no", ctypes.c_ubyte), ("value", ctypes.c_uint)]
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("rules", ctypes.POINTER(Rule))]
+    NUMBERS = {"x86_64": 323, "aarch64": 282}
+    rules = (Rule * 4)((0x20, 0, 0, 0), (0x15, 0, 1, NUMBERS[os.uname().machine]),
+                       (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7fff0000))
+    assert not calls.prctl(38, 1, 0, 0, 0)
+    assert not calls.prctl(22, 2, ctypes.byref(Program(4, rules)))
+    stage()
+    assert count_copied() == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build what counts the calls, and lets them fail."""
+    built = tmp_path_factory.mktemp("calls") / "copied_pages.so"
+    source = Path(__file__).with_name("copied_pages.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", built, source], check=True)
+    return built
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> Path:
+    """Make a file that ends within a page."""
+    path = tmp_path / "content"
+    path.write_bytes(os.urandom(5 * MIB + 7))
+    return path
+
+
+def run_stage(calls: Path, content: Path, text: str, *words: object) -> str:
+    return subprocess.check_output(
+        [sys.executable, "-c", STAGE + text, content, *map(str, words)],
+        env={**os.environ, "LD_PRELOAD": str(calls)},
+        text=True,
+    )
+
+
+def test_pages_are_copied_from_buffers(calls: Path, content: Path) -> None:
+    text = """
+    files = stage()
+    assert count_copied() == 2 * files[1].offset, count_copied()
+"""
+    run_stage(calls, content, text)
+
+
+def test_what_is_not_copied_is_written(calls: Path, content: Path) -> None:
+    text = """
+    ctypes.c_int.in_dll(calls, "fails").value = 1
+    stage()
+    assert count_copied()
+"""
+    run_stage(calls, content, text)
+
+
+def test_a_filter_of_system_calls_is_not_tried(calls: Path, content: Path) -> None:
+    """It kills for userfaultfd(2)."""
+    run_stage(calls, content, FILTER)
+
+
+def test_a_file_system_of_huge_pages_gives_them(
+    calls: Path, content: Path, tmp_path: Path
+) -> None:
+    text = """
+    fd = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
+    stage(fd)
+    assert count_copied() == 0
+    with mmap.mmap(fd, 0) as memory:
+        memory[0]
+        with open("/proc/self/smaps") as maps:
+            print(maps.read().split(sys.argv[2])[1].split("VmFlags")[0])
+"""
+    place = tmp_path / "huge"
+    with rootlib.mount_memory("tmpfs", "size=32M,huge=always", place):
+        maps = run_stage(calls, content, text, place / "file")
+    (line,) = (line for line in maps.splitlines() if line.startswith("ShmemPmdMapped"))
+    assert int(line.split()[1]) > 0
+
+
+def test_large_folios_of_a_memfd_are_written(calls: Path, content: Path) -> None:
+    rootlib.needs_root()
+    setting = HUGE / "hugepages-64kB/shmem_enabled"
+    if not setting.exists():
+        pytest.skip("this kernel has no large folios of shared memory")
+    before = setting.read_text().partition("[")[2].partition("]")[0]
+    setting.write_text("always")
+    try:
+        run_stage(calls, content, "\n    stage()\n    assert count_copied() == 0\n")
+    finally:
+        setting.write_text(before)
