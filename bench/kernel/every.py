@@ -81,15 +81,20 @@ def check_archive(args: argparse.Namespace) -> int:
         with lock_cache(progress) as cache:
             archive = Archive(root.ensure_root(cache, progress))
             archive.update(progress)
-            offers = [one for one in archive.offers() if selection.search(one.release)]
+            offers = archive.offers()
             stack.enter_context(protect_cache(cache))  # until the last was looked at
-        return _check_kernels(args, archive, offers, progress)
+        selected = [one for one in offers if selection.search(one.release)]
+        looked_at = selected[: args.count]
+        return _check_kernels(args, archive, looked_at, len(offers), progress)
 
 
 def _check_kernels(
-    args: argparse.Namespace, archive: Archive, offers: list[Offer], progress: Progress
+    args: argparse.Namespace,
+    archive: Archive,
+    looked_at: list[Offer],
+    offered: int,
+    progress: Progress,
 ) -> int:
-    looked_at = offers[: args.count]
     if args.list:
         for offer in looked_at:
             print(offer.release, "" if offer.headers else "(no headers)")
@@ -102,9 +107,9 @@ def _check_kernels(
             row = read_row(offer, to) if args.resume else None
             rows.append(row or look_at(archive, offer, to, progress))
             if args.output:  # keeps partial results if interrupted
-                page.write_page(args.output, format_markdown(rows, len(offers)))
+                page.write_page(args.output, format_markdown(rows, offered))
     Table(HEADINGS, [row.cells() for row in rows]).print()
-    print(summarise_rows(rows, len(offers)))
+    print(summarise_rows(rows, offered))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
 

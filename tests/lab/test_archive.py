@@ -59,6 +59,24 @@ def test_as_many_are_looked_at_while_the_cache_is_in_use(
     assert visited == OFFERS[:2]
 
 
+def test_how_many_are_offered_is_of_the_whole_archive(
+    offline_archive: Archive,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert offline_archive
+    monkeypatch.setattr(
+        command, "look_at", lambda _, one, *__: command.Row(one.release, "")
+    )
+    for words, looked_at in (
+        ([], 3),
+        (["--only", r"3\.[02]"], 2),
+        (["--count", "1"], 1),
+    ):
+        assert cli.main(["lab", "kernels", *words]) == Exit.OK
+        assert f"Kernels: {looked_at} of 3 offered;" in capsys.readouterr().out
+
+
 def test_kernels_are_looked_at_beside_another_command(
     offline_archive: Archive, tmp_path: Path
 ) -> None:
