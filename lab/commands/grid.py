@@ -24,9 +24,9 @@ class Grid:
     def add(self, path: str, scenario: str, kernel: str, verdict: str) -> None:
         """Add a verdict, in place of that on another release of the same kernel."""
         row = self._rows.setdefault((path, scenario), {})
-        for other in [*row]:
-            if _identify(other) == _identify(kernel):
-                del row[other]
+        for column in [*row]:
+            if _identify(column) == _identify(kernel):
+                del row[column]
         row[kernel] = verdict.replace("|", "/")  # which would end the cell
 
     def table(self) -> Table:

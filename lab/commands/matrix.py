@@ -93,8 +93,8 @@ def run_matrix(args: argparse.Namespace) -> int:
     for number, cell in enumerate(selection, 1):  # a failure does not stop the rest
         progress.note(f"run {number} of {len(selection)}: {cell.name}")
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-        for one in (grid, whole):
-            add_line(one, lines[-1])
+        for table in (grid, whole):
+            add_line(table, lines[-1])
         if args.output:  # keeps partial results if interrupted
             note_lines = textwrap.wrap(note, page.WIDTH)
             table_lines = whole.table().markdown()

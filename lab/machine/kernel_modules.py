@@ -26,14 +26,14 @@ def list_modules(kernel: Kernel, names: tuple[str, ...]) -> list[str]:
     skippable = {*map(_name, built_in), *kernel.arch.lacks}
     before = _read_soft(kernel)
     order: dict[str, None] = {}
-    seen: set[str] = set()
+    visited: set[str] = set()
 
     def add(name: str) -> None:
         for path in needs.get(name, ()):
-            if path not in seen:
-                seen.add(path)
-                for other in before.get(_name(path), ()):
-                    add(other)
+            if path not in visited:
+                visited.add(path)
+                for wanted in before.get(_name(path), ()):
+                    add(wanted)
                 order[path] = None
 
     for name in names:
@@ -56,8 +56,8 @@ def _read_soft(kernel: Kernel) -> dict[str, list[str]]:
     soft: dict[str, list[str]] = {}
     for line in (kernel.modules / "modules.softdep").read_text().splitlines():
         if match := SOFT.match(line):
-            found = match["names"].replace("-", "_").split()
-            names = [aliases.get(name, name) for name in found]
+            words = match["names"].replace("-", "_").split()
+            names = [aliases.get(name, name) for name in words]
             soft.setdefault(match["module"], []).extend(names)
     return soft
 

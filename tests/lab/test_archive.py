@@ -66,7 +66,7 @@ def test_how_many_are_offered_is_of_the_whole_archive(
 ) -> None:
     assert offline_archive
     monkeypatch.setattr(
-        command, "look_at", lambda _, one, *__: command.Row(one.release, "")
+        command, "look_at", lambda _, offer, *__: command.Row(offer.release, "")
     )
     for words, looked_at in (
         ([], 3),

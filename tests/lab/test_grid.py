@@ -46,7 +46,7 @@ def test_a_verdict_replaces_that_on_another_release_of_the_same_kernel() -> None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "same"),
+    ("old", "new", "alike"),
     [
         ("6.12.107+deb13-cloud-amd64", "6.12.118+deb13-cloud-amd64", True),
         ("6.1.0-56-amd64", "6.1.0-57-amd64", True),
@@ -57,11 +57,11 @@ def test_a_verdict_replaces_that_on_another_release_of_the_same_kernel() -> None
         ("base", "base-6.12", False),
     ],
 )
-def test_kernels_are_told_apart(old: str, new: str, same: bool) -> None:  # noqa: FBT001
+def test_kernels_are_told_apart(old: str, new: str, alike: bool) -> None:  # noqa: FBT001
     grid = Grid()
     for name in (old, new):
         grid.add("clear", "`thp-2m`", f"{name} x86_64", "passed")
-    assert (len(grid.table().headings) == 3) is same
+    assert (len(grid.table().headings) == 3) is alike
 
 
 def test_quick_runs_of_some_join_those_of_their_part(

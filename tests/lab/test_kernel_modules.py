@@ -46,11 +46,11 @@ softdep b pre: a no-such-module
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
-    made = Kernel(DebianRoot(tmp_path), "6.12.117+deb13-amd64")
-    made.modules.mkdir(parents=True)
+    kernel = Kernel(DebianRoot(tmp_path), "6.12.117+deb13-amd64")
+    kernel.modules.mkdir(parents=True)
     for name, text in FILES.items():
-        (made.modules / name).write_text(text)
-    return made
+        (kernel.modules / name).write_text(text)
+    return kernel
 
 
 @pytest.mark.parametrize(
