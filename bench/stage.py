@@ -34,7 +34,10 @@ POPULATED, PRIVATE = "populate-streaming", "populate-private"
 HUGE, SMALL = "hugetlb", "4k"
 # ours by kind of page, from the disk and from the page cache, and programs beside them
 FROM_DISK = {HUGE: (BULKMM, COPY), SMALL: (BULKMM,)}
-CACHED = {HUGE: (BULKMM, COPY, STREAMING, POPULATED), SMALL: (BULKMM, POPULATED, PRIVATE)}
+CACHED = {
+    HUGE: (BULKMM, COPY, STREAMING, POPULATED),
+    SMALL: (BULKMM, POPULATED, PRIVATE),
+}
 WITH_SMALL = ("fio", "cp")
 TMPFS = Path("/dev/shm")  # noqa: S108 - that file system itself
 FIO = ["fio", "--name=x", "--rw=read", "--direct=1", "--output-format=json"]

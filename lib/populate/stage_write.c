@@ -21,7 +21,8 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-#define LARGE "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/shmem_enabled"
+#define LARGE \
+	"/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/shmem_enabled"
 
 /* Whether write() gets folios of a size, which only a memfd is asked for. */
 static bool are_made(size_t size)
@@ -41,7 +42,8 @@ static bool writes_large(const struct staging *all)
 
 	if (fstat(all->fd, &status) || (size_t)status.st_blksize > all->page)
 		return true; /* tmpfs tells so if the kernel uses huge ones */
-	for (size = 2 * all->page; all->owns_fd && size <= huge_page(); size *= 2)
+	for (size = 2 * all->page; all->owns_fd && size <= huge_page();
+	     size *= 2)
 		if (are_made(size))
 			return true;
 	return false;
@@ -86,8 +88,8 @@ void stage_copies_close(struct staging *all)
 }
 
 /*
- * Makes pages of a part; returns the bytes that have them. It unmaps them again:
- * all at once at the end, that would be one thread's work.
+ * Makes pages of a part; returns the bytes that have them. It unmaps them
+ * again: all at once at the end, that would be one thread's work.
  */
 static size_t copy_pages(const struct staging *all, const struct part *part)
 {
