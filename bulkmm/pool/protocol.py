@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bulkmm.populate.libbulkmm.pool import VERSION
+from bulkmm.populate.libbulkmm._answers import VERSION
 from bulkmm.shell.errors import BulkmmError
 
 LONGEST = 4096  # bytes of a request

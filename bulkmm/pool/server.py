@@ -25,7 +25,7 @@ from bulkmm.pool.inventory import MOST, Inventory, describe_memory
 from bulkmm.pool.memory import Kind, Memory, Worker
 from bulkmm.pool.protocol import LONGEST, parse_request
 from bulkmm.pool.store import Store
-from bulkmm.populate.libbulkmm.pool import VERSION
+from bulkmm.populate.libbulkmm._answers import VERSION
 from bulkmm.shell.errors import BulkmmError
 
 PATIENCE = 10  # seconds until a client has said what it wants, or there is room for it

@@ -6,7 +6,6 @@ A sentence for whoever asked, and afterwards the server serves, and all memory i
 
 import json
 import signal
-import socket
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
@@ -199,25 +198,3 @@ def test_without_a_server_a_client_says_so() -> None:
         "bulkmm: /nowhere/pool: no server (bulkmm pool serve) answers: "
         "No such file or directory\n"
     )
-
-
-def test_a_server_that_sends_garbage() -> None:
-    """A client of it fails by a sentence, too."""
-    with short_directory() as place:
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        server.bind(str(place / "pool"))
-        server.listen()
-        for garbage in (b"\xff", b"", b"[]", b"{}"):
-            words = ["--size", "1M", "--socket", str(place / "pool"), "--", "true"]
-            with subprocess.Popen(
-                [*COMMAND, "pool", "take", *words], stderr=subprocess.PIPE, text=True
-            ) as client:
-                connection, _ = server.accept()
-                connection.recv(4096)
-                if garbage:
-                    connection.send(garbage)
-                connection.close()
-                _, error = client.communicate()
-                assert client.returncode == Exit.ENVIRONMENT, error
-                assert error.count("\n") == 1
-        server.close()

@@ -47,10 +47,10 @@ FILTER = """
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build what counts the calls, and lets them fail."""
-    built = tmp_path_factory.mktemp("calls") / "copied_pages.so"
+    library = tmp_path_factory.mktemp("calls") / "copied_pages.so"
     source = Path(__file__).with_name("copied_pages.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", built, source], check=True)
-    return built
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
 
 
 @pytest.fixture

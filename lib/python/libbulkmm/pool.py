@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from ._answers import VERSION, parse_answer
+
 SOCKET = "/run/bulkmm/pool.sock"
-VERSION = 1
 LONGEST = 1 << 20  # bytes of a reply
-NO_ANSWER = "it closed the connection without an answer"
 _leases: "set[Lease]" = set()  # open: a collected connection would end its lease
 
 
@@ -101,7 +101,9 @@ def _receive(server: socket.socket) -> tuple[bytes, list[int]]:
     return data, fds
 
 
-def _exchange(server: socket.socket, request: dict[str, Any]) -> tuple[Any, list[int]]:
+def _exchange(
+    server: socket.socket, path: str, request: dict[str, Any]
+) -> tuple[dict[str, Any], list[int]]:
     """Send a request; return the answer and descriptors, or raise the refusal."""
     text = json.dumps({"version": VERSION, **request})
     with suppress(OSError):  # it may have refused already, and says why
@@ -109,11 +111,24 @@ def _exchange(server: socket.socket, request: dict[str, Any]) -> tuple[Any, list
     try:
         data, fds = _receive(server)
     except OSError as error:
-        raise PoolError(f"the server has gone: {error.strerror}") from error
-    reply = json.loads(data) if data else {"error": NO_ANSWER}
-    if "error" in reply:
-        raise PoolError(f"the server refuses: {reply['error']}")
-    return reply, fds
+        raise PoolError(f"{path}: the server has gone: {error.strerror}") from error
+    try:
+        return parse_answer(data, request["op"]), fds
+    except ValueError as error:
+        for fd in fds:
+            os.close(fd)
+        raise PoolError(f"{path}: {error}") from error
+
+
+def _check_memory(path: str, nbytes: int, reply: dict[str, Any], fds: list[int]) -> int:
+    """Return the descriptor of memory that is as large as was asked for."""
+    if not fds:
+        message = f"{path}: the server sent no memory: has this process a descriptor?"
+        raise PoolError(message)
+    if nbytes == reply["bytes"] == os.fstat(fds[0]).st_size:
+        return fds[0]
+    os.close(fds[0])
+    raise PoolError(f"{path}: the server sent memory that is not of {nbytes} bytes")
 
 
 def take(
@@ -134,11 +149,8 @@ def take(
     request = {"op": "take", "bytes": nbytes, "page": page, "node": node, "name": name}
     server = _connect(path)
     try:
-        reply, (fd,) = _exchange(server, request)
-    except ValueError as error:
-        server.close()
-        message = "the server sent no memory: has this process a descriptor left?"
-        raise PoolError(message) from error
+        reply, fds = _exchange(server, path, request)
+        fd = _check_memory(path, nbytes, reply, fds)
     except BaseException:
         server.close()
         raise
@@ -157,11 +169,10 @@ def take(
 def drop(name: str, *, path: str = SOCKET) -> None:
     """Have what is kept under a name freed; PoolError as for take()."""
     with _connect(path) as server:
-        _exchange(server, {"op": "drop", "name": name})
+        _exchange(server, path, {"op": "drop", "name": name})
 
 
 def status(*, path: str = SOCKET) -> dict[str, Any]:
     """Return what the server has, and what of it is this user's (of all, for root)."""
     with _connect(path) as server:
-        reply: dict[str, Any] = _exchange(server, {"op": "status"})[0]
-        return reply
+        return _exchange(server, path, {"op": "status"})[0]
