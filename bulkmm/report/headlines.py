@@ -195,9 +195,9 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
         rates = ways[lines[0].way]
         texts = ", ".join(_format_whole(line, ways[line.way]) for line in lines)
         yield (
-            f"The whole on this CPU, without the module, in kept results of "
-            f"{rates['series']} (the function alone, {rates['series_of_function']}, "
-            f"after the semicolon): {texts}."
+            f"The whole operation without the module, in kept results of this CPU on "
+            f"Linux {rates['series']} (in brackets the range, then the function alone "
+            f"on {rates['series_of_function']}): {texts}."
         )
     else:
         yield "Of the whole nothing was measured on this CPU."
