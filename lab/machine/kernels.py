@@ -167,8 +167,8 @@ def find_newest(root: DebianRoot, name: str, arch: Arch) -> str:
 
 
 def update_index(root: DebianRoot, progress: Progress) -> None:
-    """Fetch the package index, with the suites of older kernels."""
-    for place, text in roots.list_older().items():
+    """Fetch the package index, with the suites that only kernels are taken from."""
+    for place, text in roots.list_kernel_suites().items():
         (root.path / place).write_text(text, encoding="ascii")
     with (
         progress.step("refreshing the package index"),

@@ -94,18 +94,18 @@ def list_sources(suites: Iterable[str], *secured: str) -> list[str]:
     return lines + [f"deb {updates} {one}-security main" for one in secured if updates]
 
 
-def list_older() -> dict[str, str]:
-    """Return files of a root's apt, by place: kernels of an older suite.
+def list_kernel_suites() -> dict[str, str]:
+    """Return files of a root's apt, by place: for kernels of security updates, too.
 
-    Nothing is installed from it as long as the root's own suites have it.
+    And of an older suite. Nothing is installed from these as long as the root's own
+    suites have it.
     """
-    lines = list_sources([OLDER], OLDER)
+    lines = list_sources([OLDER], OLDER, SUITE)
     pin = "Package: *\nPin: release n={}\nPin-Priority: 1\n"
+    names = (OLDER, f"{OLDER}-security", f"{SUITE}-security")
     return {
         "etc/apt/sources.list.d/bulkmm-older.list": "\n".join(lines) + "\n",
-        "etc/apt/preferences.d/bulkmm-older": "\n".join(
-            pin.format(name) for name in (OLDER, f"{OLDER}-security")
-        ),
+        "etc/apt/preferences.d/bulkmm-older": "\n".join(map(pin.format, names)),
     }
 
 

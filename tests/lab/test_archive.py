@@ -108,6 +108,20 @@ def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     assert kernel.release == "7.3.4"
 
 
+def test_security_updates_give_kernels_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is in both is installed from the suite."""
+    rows = [["Debian-Security", "http://security", "a:1"]]
+    monkeypatch.setattr(root, "_host_rows", lambda: rows)
+    monkeypatch.setattr(root, "apt_source", lambda: ("http://debian", None))
+    sources, pins = root.list_kernel_suites().values()
+    suites = [line.split()[2] for line in sources.splitlines()]
+    assert suites == ["bookworm", "bookworm-security", "trixie-security"]
+    for suite in suites:
+        assert f"Pin: release n={suite}\nPin-Priority: 1\n" in pins
+
+
 def test_what_a_point_release_changes_is_listed() -> None:
     sizes = {
         "7.3.9-cloud-amd64": 64,
