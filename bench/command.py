@@ -3,10 +3,10 @@
 
 from bench import amount
 from bulkmm.shell import options
-from lab.machine import debug_kernels
+from lab.machine import kernel_kinds
 from lab.machine.arch import X86_64
 
-LAB_KERNELS = debug_kernels.list_names(X86_64)
+LAB_KERNELS = kernel_kinds.list_names(X86_64)
 HOW = """In several processes, each with fresh memory and an order of its own; in each
     round of a process every variant runs once, in random order. Every output is
     verified."""

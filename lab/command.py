@@ -5,10 +5,10 @@ import argparse
 
 from bulkmm.shell import options
 from lab import choices
-from lab.machine import arch, debug_kernels
+from lab.machine import arch, kernel_kinds
 
 ARCH, USUAL = ",".join(arch.NAMES), arch.X86_64.name
-SERIES, LAB_KERNELS = arch.X86_64.tested, ", ".join(debug_kernels.NAMES)
+SERIES, LAB_KERNELS = arch.X86_64.tested, ", ".join(kernel_kinds.NAMES)
 DEFINES = """\
 --module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
 """

@@ -7,7 +7,7 @@ from bulkmm.results.model import Check, Document
 from bulkmm.shell.errors import GuestError
 from lab import state
 from lab.machine import klog
-from lab.machine.debug_kernels import Kind
+from lab.machine.kernel_kinds import Kind
 from lab.machine.vm import Outcome
 from lab.scenario.base import ABSENT, Scenario
 

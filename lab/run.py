@@ -22,9 +22,9 @@ from lab.choices import CPUS
 from lab.machine import (
     accel,
     build,
-    debugkernel,
     disk,
     image,
+    kernel_build,
     kernel_modules,
     kernels,
     root,
@@ -79,14 +79,10 @@ class Request:
 
     @property
     def memory_limit(self) -> int:
-        """Return the bytes of the host's memory that a run may use.
-
-        A kernel that poisons free memory also touches all that is plugged.
-        """
-        plugged = self.scenario.path == "hotplug"
-        touched = plugged and self.kernel.kind and self.kernel.kind.poisons(self.words)
-        more = self.scenario.options.size if touched else self.scenario.more_memory
-        return MEMORY_LIMIT + more
+        """Return the bytes of the host's memory that a run may use."""
+        kind = self.kernel.kind
+        poisons = bool(kind and kind.poisons(self.words))
+        return MEMORY_LIMIT + self.scenario.more_memory(poisons=poisons)
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,7 @@ def ensure_kernel(
 ) -> Kernel:
     """Return a stock kernel or one of the lab's own, from the cache where possible."""
     if choice.kind:
-        return debugkernel.build_kernel(debian_root, choice.kind, progress)
+        return kernel_build.build_kernel(debian_root, choice.kind, progress)
     return kernels.fetch_kernel(debian_root, choice.name, progress, choice.arch)
 
 
@@ -139,11 +135,11 @@ def lock_with_kernels(
         with ExitStack() as stack:
             with lock_cache(progress) as cache:
                 debian_root = root.ensure_root(cache, progress)
-                if debugkernel.find_built(debian_root, kind):
+                if kernel_build.find_built(debian_root, kind):
                     continue
-                debugkernel.prepare_build(debian_root, kind, progress)
+                kernel_build.prepare_build(debian_root, kind, progress)
                 stack.enter_context(protect_cache(cache))
-            debugkernel.build_kernel(debian_root, kind, progress)
+            kernel_build.build_kernel(debian_root, kind, progress)
     with lock_cache(progress) as cache:
         yield cache
 
@@ -151,7 +147,7 @@ def lock_with_kernels(
 def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel | None:
     """Return a kernel if there is nothing to fetch or build."""
     if choice.kind:
-        return debugkernel.find_built(debian_root, choice.kind)
+        return kernel_build.find_built(debian_root, choice.kind)
     return kernels.find_fetched(debian_root, choice.name, choice.arch)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from bulkmm.control import requirements
 from bulkmm.results.table import Table
 from lab.machine import arch as archs
-from lab.machine import debug_kernels, kernels
+from lab.machine import kernel_kinds, kernels
 from lab.scenario import SCENARIOS
 
 HEADINGS = ("path", "scenario")
@@ -62,7 +62,7 @@ def _identify(column: str) -> tuple[str, str]:
     """Return what a kernel is, of whatever release: a kind, or series and flavour."""
     name, machine = column.split()
     arch = archs.find_arch(machine)
-    if kind := debug_kernels.of_release(name) or debug_kernels.find_kind(name):
+    if kind := kernel_kinds.of_release(name) or kernel_kinds.find_kind(name):
         return kind.name, machine
     version = kernels.find_version(name)
     flavour = name.removeprefix(version) or f"-cloud-{arch.debian}"

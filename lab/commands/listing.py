@@ -11,7 +11,7 @@ from bulkmm.control.json_output import ScenarioRecord, Scenarios
 from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit
 from lab.choices import FLAGS
-from lab.machine import arch, debug_kernels, kernels
+from lab.machine import arch, kernel_kinds, kernels
 from lab.scenario import SCENARIOS, Scenario
 
 NAME_WIDTH = max(len(scenario.name) for scenario in SCENARIOS)
@@ -65,7 +65,7 @@ def _fits(scenario: Scenario, args: argparse.Namespace) -> bool:
 def _series(scenario: Scenario, name: str, kernel: str | None = None) -> list[str]:
     """Return which of an architecture's kernels, or of the one, a scenario runs on."""
     on = arch.find_arch(name)
-    candidates = [kernel] if kernel else [*on.series, *debug_kernels.list_names(on)]
+    candidates = [kernel] if kernel else [*on.series, *kernel_kinds.list_names(on)]
     candidates = [each for each in candidates if not kernels.find_problem(each, on)]
     return [
         each for each in candidates if scenario.runs_on(kernels.read_name(each, on))

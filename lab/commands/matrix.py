@@ -23,7 +23,7 @@ from lab.commands import page
 from lab.commands.grid import Grid
 from lab.commands.run import parse_request
 from lab.machine import arch as archs
-from lab.machine import debug_kernels, kernels, root, versions
+from lab.machine import kernel_kinds, kernels, root, versions
 from lab.paths import lock_cache, need_sources
 from lab.scenario import SCENARIOS, Scenario
 
@@ -199,7 +199,7 @@ def list_debug_cells() -> list[Cell]:
     """Return the cells of the kernels that the lab builds."""
     return [
         Cell(one.path, kind.arch.name, kind.name, one.name, tuple(words.split()))
-        for kind in debug_kernels.KINDS
+        for kind in kernel_kinds.KINDS
         for one in SCENARIOS
         for words in one.runs.debug.get(kind.name, ())
         if one.runs_on(kernels.read_name(kind.name, kind.arch))
@@ -282,7 +282,7 @@ def select_ratios(cell: Cell, document: Document) -> list[Ratio]:
     None of a kernel that the lab builds: its own checks take most of the time.
     """
     first = document.results[0].scenario if document.results else ""
-    pairs = () if cell.kernel in debug_kernels.NAMES else RATED.get(cell.path, ())
+    pairs = () if cell.kernel in kernel_kinds.NAMES else RATED.get(cell.path, ())
     return [
         ratio
         for base, variant in pairs

@@ -7,7 +7,7 @@ from pathlib import Path
 from bulkmm.shell.child import explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
-from lab.machine import debug_kernels
+from lab.machine import kernel_kinds
 from lab.machine.kernels import Kernel
 from lab.paths import PROJECT, content_key, copy_sources, ensure_directory
 
@@ -78,7 +78,7 @@ def run_make(kernel: Kernel, to: Path, words: list[str]) -> str:
 
     Compilers inline other functions in most configurations of the lab's own.
     """
-    kind = debug_kernels.of_release(kernel.release)
+    kind = kernel_kinds.of_release(kernel.release)
     if kind and not kind.compares_callers:
         words = [*words, ANY_KERNEL]
     copy_sources(list_sources(), to)

@@ -21,7 +21,7 @@ from bulkmm.shell.child import ChildError, explain_failure
 from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab.machine import arch as archs
-from lab.machine import debug_kernels, versions
+from lab.machine import kernel_kinds, versions
 from lab.machine import root as roots
 from lab.machine.arch import X86_64, Arch
 from lab.machine.root import DebianRoot
@@ -41,7 +41,7 @@ class Choice:
 
     name: str  # a series, a full release, or one that the lab builds
     arch: Arch
-    kind: debug_kernels.Kind | None  # of one that the lab builds
+    kind: kernel_kinds.Kind | None  # of one that the lab builds
 
     @property
     def series(self) -> str:
@@ -69,7 +69,7 @@ class Kernel:
     @property
     def compiler(self) -> str:
         """Return the root's compiler for its modules."""
-        kind = debug_kernels.of_release(self.release)
+        kind = kernel_kinds.of_release(self.release)
         return kind.compiler if kind else self.arch.compiler
 
     @property
@@ -91,10 +91,10 @@ class Kernel:
 
 def find_problem(name: str, arch: Arch = X86_64) -> str:
     """Return why no kernel of an architecture is called so; "" if one is."""
-    kind_names = debug_kernels.list_names(arch)
+    kind_names = kernel_kinds.list_names(arch)
     if name in (*arch.tested, *kind_names):
         return ""
-    if kind := debug_kernels.find_kind(name):
+    if kind := kernel_kinds.find_kind(name):
         return f"kernel {name} is built for {kind.arch.name} only"
     if RELEASE.fullmatch(name):
         is_foreign = archs.of_release(name) is not arch
@@ -108,7 +108,7 @@ def find_problem(name: str, arch: Arch = X86_64) -> str:
 
 def read_name(name: str, arch: Arch = X86_64) -> Choice:
     """Return what a name says, whether or not there is such a kernel."""
-    return Choice(name, arch, debug_kernels.find_kind(name))
+    return Choice(name, arch, kernel_kinds.find_kind(name))
 
 
 def find_kernel(name: str, arch: Arch = X86_64) -> Choice:

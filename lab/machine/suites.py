@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from bulkmm.shell.child import ChildError
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab.machine import debug_kernels, debugkernel, upstream, userland
+from lab.machine import kernel_build, kernel_kinds, upstream, userland
 from lab.machine.arch import X86_64
 from lab.machine.kernels import Kernel
 from lab.paths import PROJECT, content_key, ensure_directory
@@ -105,7 +105,7 @@ def _unpack_sysroot(kernel: Kernel, progress: Progress) -> Path:
 
 def _list_patches(kernel: Kernel) -> list[Path]:
     """Return the patches in upstream/ to the tests of a kernel that the lab builds."""
-    kind = debug_kernels.of_release(kernel.release)
+    kind = kernel_kinds.of_release(kernel.release)
     return kind.test_patches if kind else []
 
 
@@ -117,7 +117,7 @@ def _fork(kernel: Kernel, part: Path, progress: Progress) -> None:
     to.mkdir(parents=True)
     upstream.extract_source(kernel, source, ("--strip-components=1",), SOURCE)
     for patch in _list_patches(kernel):
-        debugkernel.apply_patch(kernel.root, patch, source, kernel.release)
+        kernel_build.apply_patch(kernel.root, patch, source, kernel.release)
     argv = _prepare_make(kernel, source, sysroot, to)
     kernel.root.run([*argv, f"{kernel.root.inner(to)}/{FORK}"], 900)
     shutil.rmtree(source)

@@ -111,6 +111,7 @@ class Scenario:
     machine: Machine = field(default_factory=Machine)
     needs: Needs = field(default_factory=Needs)
     taint: int = 0  # expected taint, besides that of loading modules
+    plugs: bool = False  # memory of its size
     warns: bool = False  # warnings are expected between marks
     options: Namespace = field(default_factory=Namespace)  # the user's: see make
 
@@ -179,10 +180,12 @@ class Scenario:
                 f"{most >> 30}G, a multiple of {unit >> 20}M"
             )
 
-    @property
-    def more_memory(self) -> int:
-        """Return the bytes of the host's memory that it uses beyond the usual."""
-        return 0
+    def more_memory(self, *, poisons: bool) -> int:
+        """Return the bytes of the host's memory that it uses beyond the usual.
+
+        A kernel that poisons free memory writes to all that is plugged.
+        """
+        return self.options.size if poisons and self.plugs else 0
 
     @property
     def parameters(self) -> str:

@@ -19,7 +19,7 @@ from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
 from bulkmm.shell.size import KIB, PAGE, name_size
 from lab import state
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario, check_values, group_items

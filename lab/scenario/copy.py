@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bulkmm.results.model import Check
 from lab import state
-from lab.machine.debug_kernels import PATCHED_HOOKED
+from lab.machine.kernel_kinds import PATCHED_HOOKED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import (

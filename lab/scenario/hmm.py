@@ -9,7 +9,7 @@ from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
 from bulkmm.shell.size import GIB, PAGE, name_size
 from lab import state
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.kernels import Choice
 from lab.machine.vm import Outcome
 from lab.scenario import base
@@ -122,8 +122,8 @@ class Private(Scenario):
             lines += proof if number == place else []
         return [*lines, *["unbind"] * DEVICES]
 
-    @property
-    def more_memory(self) -> int:
+    def more_memory(self, *, poisons: bool) -> int:
+        del poisons
         # struct pages of all, and those of one that are kept
         return (DEVICES + 1) * self.struct_bytes
 

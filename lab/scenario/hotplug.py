@@ -15,7 +15,7 @@ from itertools import zip_longest
 from bulkmm.results.model import Check
 from bulkmm.shell.size import GIB, MIB, PAGE
 from lab import state
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Measure, Scenario
@@ -58,6 +58,7 @@ class Hotplug(Scenario):
 
     family: str = "hotplug"
     path: str = "hotplug"
+    plugs: bool = True
     check: str = ZONES
     takes: tuple[str, ...] = ("size", "rounds", "seed", "break_one_word")
     size: int = 4 * GIB
@@ -296,6 +297,7 @@ SCENARIOS = (
         "after every step the zones as without the module; a wrong answer must be seen",
         family="hotplug",
         path="hotplug",
+        plugs=True,
         does=(
             "KIND=faults SIZE=$(({size} >> 10)) ONLINE=online_movable OFFLINE=1",
             "modules bulkmm_lab",

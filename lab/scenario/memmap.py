@@ -19,7 +19,7 @@ from bulkmm.shell.size import GIB, PAGE, name_size
 from lab import state
 from lab.choices import ALIGNS
 from lab.machine.arch import X86_64, Arch
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.vm import Hot, Outcome
 from lab.scenario import base
 from lab.scenario.base import Measure, Scenario

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bulkmm.results.model import Check
-from lab.machine import debug_kernels, ktap
-from lab.machine.debug_kernels import Kind
+from lab.machine import kernel_kinds, ktap
+from lab.machine.kernel_kinds import Kind
 from lab.machine.ktap import Case
 from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
@@ -84,7 +84,7 @@ class Hooks(Scenario):
 
 
 def _find_kind(outcome: Outcome) -> Kind | None:
-    return debug_kernels.of_release(outcome.of("start")[0]["release"])
+    return kernel_kinds.of_release(outcome.of("start")[0]["release"])
 
 
 def _read_suite(outcome: Outcome, suite: str) -> list[Case]:
@@ -102,10 +102,10 @@ SCENARIOS = (
         does=("kunit",),
         runs=base.Runs(
             full=(),
-            debug=dict.fromkeys(debug_kernels.PATCHED, ("",)),
+            debug=dict.fromkeys(kernel_kinds.PATCHED, ("",)),
         ),
         needs=base.Needs(
-            kinds=debug_kernels.PATCHED,
+            kinds=kernel_kinds.PATCHED,
         ),
         seconds=30,
         machine=base.Machine(
@@ -124,10 +124,10 @@ SCENARIOS = (
         does=(f"selftest {FORK}",),
         runs=base.Runs(
             full=(),
-            debug=dict.fromkeys((*debug_kernels.PATCHED, *debug_kernels.BASES), ("",)),
+            debug=dict.fromkeys((*kernel_kinds.PATCHED, *kernel_kinds.BASES), ("",)),
         ),
         needs=base.Needs(
-            kinds=(*debug_kernels.PATCHED, *debug_kernels.BASES),
+            kinds=(*kernel_kinds.PATCHED, *kernel_kinds.BASES),
             x86_only="the test is built",
         ),
         seconds=120,
@@ -145,10 +145,10 @@ SCENARIOS = (
         does=("hook_patched",),
         runs=base.Runs(
             full=(),
-            debug=dict.fromkeys(debug_kernels.PATCHED_HOOKED, ("",)),
+            debug=dict.fromkeys(kernel_kinds.PATCHED_HOOKED, ("",)),
         ),
         needs=base.Needs(
-            kinds=debug_kernels.PATCHED_HOOKED,
+            kinds=kernel_kinds.PATCHED_HOOKED,
         ),
         seconds=20,
         machine=base.Machine(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from bulkmm.results.model import Check
 from bulkmm.shell.size import GIB, MIB
 from lab import state
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.vm import Outcome
 from lab.scenario import base, memmap
 from lab.scenario.base import Scenario

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from bulkmm.results.model import Check
 from lab import state
 from lab.machine import klog
-from lab.machine.debug_kernels import PATCHED
+from lab.machine.kernel_kinds import PATCHED
 from lab.machine.vm import Outcome
 from lab.scenario import base
 from lab.scenario.base import Event, Scenario

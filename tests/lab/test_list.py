@@ -11,7 +11,7 @@ from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit, UsageError
 from lab import choices, run, scenario
 from lab.commands.run import parse_request
-from lab.machine import arch, debug_kernels, kernels
+from lab.machine import arch, kernel_kinds, kernels
 from lab.scenario import SCENARIOS
 
 
@@ -88,7 +88,7 @@ def test_what_is_listed_is_what_lab_run_takes(
 ) -> None:
     """On every kernel of every architecture, and nothing else is."""
     for on in arch.ARCHES:
-        for kernel in (*on.series, *debug_kernels.list_names(on)):
+        for kernel in (*on.series, *kernel_kinds.list_names(on)):
             where = ("--kernel", kernel, "--arch", on.name)
             names = list_names(capsys, *where)
             for declaration in SCENARIOS:

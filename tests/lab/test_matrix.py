@@ -18,7 +18,7 @@ from lab import run, scenario
 from lab.commands import matrix
 from lab.commands.run import parse_request
 from lab.machine import arch as archs
-from lab.machine import debug_kernels, kernels
+from lab.machine import kernel_kinds, kernels
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
@@ -40,7 +40,7 @@ def document(*, ok: bool = True) -> Document:
 def test_every_scenario_runs_on_the_debug_kernel() -> None:
     cells = matrix.list_debug_cells()
 
-    assert {cell.kernel for cell in cells} == set(debug_kernels.NAMES)
+    assert {cell.kernel for cell in cells} == set(kernel_kinds.NAMES)
     choices = {
         cell: kernels.find_kernel(cell.kernel, archs.find_arch(cell.arch))
         for cell in cells

@@ -9,8 +9,8 @@ import pytest
 from judgelib import DROP, Event, failing, on
 
 from lab import scenario
-from lab.machine import debug_kernels
-from lab.machine.debug_kernels import Kind
+from lab.machine import kernel_kinds
+from lab.machine.kernel_kinds import Kind
 from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
 from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
@@ -109,7 +109,7 @@ def test_a_truncated_report_fails(count: int) -> None:
 @pytest.fixture
 def kind() -> Kind:
     """Return a kind whose patches have tests."""
-    return next(kind for kind in debug_kernels.KINDS if kind.suites)
+    return next(kind for kind in kernel_kinds.KINDS if kind.suites)
 
 
 def reports(kind: Kind) -> list[Event]:
@@ -143,7 +143,7 @@ def test_a_suite_that_only_skips_has_shown_nothing(kind: Kind) -> None:
 
 
 def test_a_kernel_without_tests_passes_none() -> None:
-    base = debug_kernels.find_kind("base")
+    base = kernel_kinds.find_kind("base")
     assert base
     outcome = Outcome([on("start", release=base.release("7.3.4+deb13"))])
     work = scenario.find_scenario("kunit").make()
@@ -169,9 +169,9 @@ TAP = "TAP version 13\n1..2\nok 1 2048 kB\nok 2 1048576 kB\n# Totals: pass:2 fai
 MISSED = "# 96 of 100 children lack the page\nnot ok 2"
 
 
-@pytest.mark.parametrize("name", [*debug_kernels.PATCHED, *debug_kernels.BASES])
+@pytest.mark.parametrize("name", [*kernel_kinds.PATCHED, *kernel_kinds.BASES])
 def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
-    kind = debug_kernels.find_kind(name)
+    kind = kernel_kinds.find_kind(name)
     assert kind
     assert FORK in "".join(patch.read_text() for patch in kind.test_patches)
     work = scenario.find_scenario("hugetlb-fork").make()
@@ -189,7 +189,7 @@ def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
     assert failing(work, Outcome([start])) == silent
 
 
-@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
 def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
     work = scenario.find_scenario("hook-patched").make()
     series = {patch.parent.name for patch in kind.patches}
@@ -213,7 +213,7 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
 
 @pytest.mark.vm
 @pytest.mark.release  # the kernel is built for minutes
-@pytest.mark.parametrize("name", debug_kernels.PATCHED)
+@pytest.mark.parametrize("name", kernel_kinds.PATCHED)
 def test_the_patches_pass_their_tests(name: str, tmp_path: Path) -> None:
     run = lablib.passed(tmp_path, "kunit", "--kernel", name)["run"]
     assert run["tests"]

@@ -15,7 +15,7 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import kernels, upstream, versions
 from lab.machine.arch import X86_64
-from lab.machine.debug_kernels import Kind, list_lacking
+from lab.machine.kernel_kinds import Kind, list_lacking
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 from lab.paths import lock_directory, made_whole, need_space

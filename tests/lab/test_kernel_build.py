@@ -15,21 +15,21 @@ from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab import judge, paths, run
 from lab.machine import (
-    debug_kernels,
-    debugkernel,
+    kernel_build,
+    kernel_kinds,
     kernels,
     root,
     upstream,
     versions,
 )
 from lab.machine.arch import ARM64, X86_64
-from lab.machine.debug_kernels import Kind
+from lab.machine.kernel_kinds import Kind
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
 
-DEBUG = debug_kernels.KINDS[0]
-BASES = [kind for kind in debug_kernels.KINDS if kind.name.startswith("base")]
-PATCHED = [kind for kind in debug_kernels.KINDS if kind.patched]
+DEBUG = kernel_kinds.KINDS[0]
+BASES = [kind for kind in kernel_kinds.KINDS if kind.name.startswith("base")]
+PATCHED = [kind for kind in kernel_kinds.KINDS if kind.patched]
 PAIRS = [
     (kind, base)
     for kind in PATCHED
@@ -39,22 +39,22 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
 def test_fragments_set_each_option_once(kind: Kind) -> None:
     lines = [line for line in kind.text.splitlines() if not line.startswith("#")]
     names = [line.partition("=")[0] for line in lines if line]
     assert sorted(set(names)) == sorted(names)
     # and every line is one, unless a fragment takes it back that may differ
     unset = [line for line in kind.text.splitlines() if line.endswith(" is not set")]
-    options = debug_kernels.parse_options(kind.text)
+    options = kernel_kinds.parse_options(kind.text)
     assert len(options) == len(names) - len(unset)
     assert not unset or kind.arch is ARM64 or "cachyos" in kind.fragments
 
 
-@pytest.mark.parametrize("kind", debug_kernels.KINDS, ids=debug_kernels.NAMES)
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
 def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
     options = {
-        name.removeprefix("CONFIG_") for name in debug_kernels.parse_options(kind.text)
+        name.removeprefix("CONFIG_") for name in kernel_kinds.parse_options(kind.text)
     }
     options.add("X86_64")  # of the architecture
     table = requirements.read_table(X86_64.name)
@@ -72,7 +72,7 @@ def test_they_ask_for_what_the_paths_need(kind: Kind) -> None:
 )
 def test_locking_must_be_proven_to_the_end(end: dict[str, int], *, ok: bool) -> None:
     assert [check.ok for check in judge._lock_checks(DEBUG, end)] == [ok]
-    assert judge._lock_checks(debug_kernels.find_kind("kasan"), end) == []
+    assert judge._lock_checks(kernel_kinds.find_kind("kasan"), end) == []
     assert judge._lock_checks(None, end) == []
 
 
@@ -80,15 +80,15 @@ def test_an_option_that_does_not_take_is_no_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = Kernel(DebianRoot(tmp_path), "7.3.4+deb13-debug.000000-amd64")
-    build = debugkernel.Build(DEBUG, kernel, kernel, Progress())
+    build = kernel_build.Build(DEBUG, kernel, kernel, Progress())
     build.objects.mkdir(parents=True)
     dropped_lines = ["CONFIG_DEBUG_LIST=y", ""]
 
-    def make(_build: debugkernel.Build, *_goals: str) -> None:
+    def make(_build: kernel_build.Build, *_goals: str) -> None:
         config = (build.objects / "asked.config").read_text()
         (build.objects / ".config").write_text(config.replace(dropped_lines.pop(0), ""))
 
-    monkeypatch.setattr(debugkernel.Build, "_make", make)
+    monkeypatch.setattr(kernel_build.Build, "_make", make)
     with pytest.raises(BulkmmError, match="CONFIG_DEBUG_LIST is n, not y: add"):
         build._configure()
     build._configure()  # anew
@@ -97,19 +97,19 @@ def test_an_option_that_does_not_take_is_no_kernel(
 def test_what_other_patches_have_left_is_not_built_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, kind = DebianRoot(tmp_path), debug_kernels.find_kind("patched")
+    lab, kind = DebianRoot(tmp_path), kernel_kinds.find_kind("patched")
     assert kind
     stock, work = Kernel(lab, "7.3.4+deb13-cloud-amd64"), lab.var / "kernel"
     builds = [
-        debugkernel.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
+        kernel_build.Build(kind, stock, Kernel(lab, kind.release(version)), Progress())
         for version in ("7.3.4+deb13", "7.3.3+deb13")
     ]
     for build in builds:
         build.source.mkdir(parents=True)
         build.objects.mkdir()
-    monkeypatch.setattr(debugkernel, "prepare_build", lambda *_: stock)
-    monkeypatch.setattr(debugkernel.Build, "run", lambda _: None)
-    debugkernel.build_kernel(lab, kind, Progress())
+    monkeypatch.setattr(kernel_build, "prepare_build", lambda *_: stock)
+    monkeypatch.setattr(kernel_build.Build, "run", lambda _: None)
+    kernel_build.build_kernel(lab, kind, Progress())
     remaining = {path for path in work.iterdir() if path.is_dir()}
     assert remaining == {builds[0].source, builds[0].objects}
     assert kind.release("") in f"{builds[0].source}"
@@ -125,19 +125,19 @@ def test_a_build_leaves_the_cache_to_other_commands(
     compiler.touch()
     builds, debug = [], kernels.find_kernel("debug")
 
-    def build(job: debugkernel.Build) -> None:
+    def build(job: kernel_build.Build) -> None:
         places = (tmp_path / "lock", lab.var / "kernel/lock", tmp_path)
         with ExitStack() as stack:
             free = [stack.enter_context(paths.claim_path(place)) for place in places]
         builds.append(free)
         job.kernel.modules.mkdir(parents=True)
-        (job.kernel.modules / debugkernel.INSTALLED).touch()
+        (job.kernel.modules / kernel_build.INSTALLED).touch()
 
     monkeypatch.setenv("BULKMM_CACHE", str(tmp_path))
     monkeypatch.setattr(root, "ensure_root", lambda *_: lab)
     for name in ("fetch_kernel", "find_fetched"):
         monkeypatch.setattr(kernels, name, lambda *_: stock)
-    monkeypatch.setattr(debugkernel.Build, "run", build)
+    monkeypatch.setattr(kernel_build.Build, "run", build)
     for _ in range(2):
         with run.lock_with_kernels(
             map(kernels.find_kernel, ("7.3", "debug")), Progress()
@@ -172,7 +172,7 @@ def names_changed(patch: Path) -> list[str]:
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("kind", PATCHED, ids=debug_kernels.PATCHED)
+@pytest.mark.parametrize("kind", PATCHED, ids=kernel_kinds.PATCHED)
 def test_a_patch_that_does_not_apply(
     kind: Kind, lab_source: tuple[root.DebianRoot, Path]
 ) -> None:
@@ -184,7 +184,7 @@ def test_a_patch_that_does_not_apply(
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_text("something else\n")
         with pytest.raises(BulkmmError) as error:
-            debugkernel.apply_patch(lab, patch, source, "linux-source-7.3 7.3.9-1")
+            kernel_build.apply_patch(lab, patch, source, "linux-source-7.3 7.3.9-1")
         expected = f"{patch.name} does not apply to linux-source-7.3 7.3.9-1: "
         assert str(error.value).startswith(expected)
         assert len(str(error.value).splitlines()) == 1
@@ -201,7 +201,7 @@ def test_a_patch_that_applies(lab_source: tuple[root.DebianRoot, Path]) -> None:
     (name,) = names_changed(patch)
     file = source / name
     file.write_text("\n" * 2189 + "\n".join(old) + "\n")
-    debugkernel.apply_patch(lab, patch, source, "linux-source-7.3 7.3.4-1")
+    kernel_build.apply_patch(lab, patch, source, "linux-source-7.3 7.3.4-1")
     assert "max(pageblock_start_pfn" in file.read_text()
 
 
@@ -219,10 +219,10 @@ def test_every_series_has_a_control() -> None:
 
 
 def test_the_patches_bring_their_tests() -> None:
-    kind = debug_kernels.find_kind("patched")
+    kind = kernel_kinds.find_kind("patched")
     assert kind
     assert {"memmap", "vmap"} <= {*kind.suites}
-    options = debug_kernels.parse_options(kind.text)
+    options = kernel_kinds.parse_options(kind.text)
     assert options["CONFIG_MEMMAP_KUNIT_TEST"] == "y"
     # a suite without an option would not be built, and one without a name not missed
     assert sum("KUNIT_TEST" in name for name in options) == len(kind.suites)
@@ -232,7 +232,7 @@ def test_a_source_may_be_pinned_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the stock kernel is not even fetched."""
-    lab, kind = DebianRoot(tmp_path), debug_kernels.find_kind("patched-6.12")
+    lab, kind = DebianRoot(tmp_path), kernel_kinds.find_kind("patched-6.12")
     assert kind
     compiler = tmp_path / "usr/bin" / kind.compiler
     compiler.parent.mkdir(parents=True)
@@ -240,31 +240,31 @@ def test_a_source_may_be_pinned_by_itself(
     calls: list[Kernel] = []
     monkeypatch.setattr(versions, "find_source", lambda _series: "6.12.200+deb13")
     monkeypatch.setattr(upstream, "source_package", calls.append)
-    stock = debugkernel.prepare_build(lab, kind, Progress())
+    stock = kernel_build.prepare_build(lab, kind, Progress())
     assert stock.release == "6.12.200+deb13-cloud-amd64"
     assert calls == [stock]
     kernel = Kernel(lab, kind.release("6.12.200+deb13"))
-    assert debugkernel.find_built(lab, kind) is None
+    assert kernel_build.find_built(lab, kind) is None
     kernel.modules.mkdir(parents=True)
-    (kernel.modules / debugkernel.INSTALLED).touch()
-    assert debugkernel.find_built(lab, kind) == kernel
+    (kernel.modules / kernel_build.INSTALLED).touch()
+    assert kernel_build.find_built(lab, kind) == kernel
 
 
 def test_a_release_tells_its_kind() -> None:
-    for kind in debug_kernels.KINDS:
+    for kind in kernel_kinds.KINDS:
         release = kind.release("6.12.107+deb13")
-        assert debug_kernels.of_release(release) is kind
+        assert kernel_kinds.of_release(release) is kind
 
 
-@pytest.mark.parametrize("kind", PATCHED, ids=debug_kernels.PATCHED)
+@pytest.mark.parametrize("kind", PATCHED, ids=kernel_kinds.PATCHED)
 def test_a_changed_patch_is_another_kernel(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = kind.release("7.3.4+deb13")
     for name in ("FRAGMENTS", "UPSTREAM"):
-        place = getattr(debug_kernels, name)
+        place = getattr(kernel_kinds, name)
         copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
-        monkeypatch.setattr(debug_kernels, name, copy)
+        monkeypatch.setattr(kernel_kinds, name, copy)
     assert kind.release("7.3.4+deb13") == before
     with kind.patches[0].open("a") as file:
         file.write("\n")
@@ -277,7 +277,7 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     """That of the source which they are for; it takes a tracked file for no patch."""
     lab, source = lab_source
     names = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
-    kernel = kernels.fetch_kernel(lab, debug_kernels.NEWEST, Progress())
+    kernel = kernels.fetch_kernel(lab, kernel_kinds.NEWEST, Progress())
     scripts = [f"scripts/{name}" for name in names]
     upstream.extract_source(kernel, source, upstream.FILES, scripts)
     (source / "include").mkdir()
@@ -286,7 +286,7 @@ def test_checkpatch_finds_nothing(lab_source: tuple[root.DebianRoot, Path]) -> N
     # a source package has no history, a new file of a folder in MAINTAINERS needs no
     # line there, and which names the kernel has already is not known without its tree
     script += ["--ignore", "UNKNOWN_COMMIT_ID,FILE_PATH_CHANGES,CAMELCASE", "-"]
-    for patch in debug_kernels.UPSTREAM.glob(f"*/*/{debug_kernels.PATCH}"):
+    for patch in kernel_kinds.UPSTREAM.glob(f"*/*/{kernel_kinds.PATCH}"):
         result = run_program(script, input=patch.read_text(), timeout=300, cwd=source)
         output = (patch.name, result.returncode, result.stdout, result.stderr)
         assert output == (patch.name, 0, "", "")
