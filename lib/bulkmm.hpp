@@ -15,6 +15,7 @@
 #error "bulkmm.hpp needs C++20: -std=c++20"
 #endif
 
+#include <cerrno>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -25,7 +26,11 @@
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "bulkmm.h"
 
@@ -364,6 +369,188 @@ bmm_report clear_parallel(R &&dst, const sharing &how = {})
 						  report);
 		},
 		how);
+}
+
+/* Where a file is in a memory. */
+struct staged_file {
+	std::string path;
+	std::size_t offset;
+	std::size_t len;
+};
+
+/* what() begins with the name of the file, if something is wrong with one. */
+class stage_error : public range_error
+{
+      public:
+	stage_error(const bmm_report &given, const bmm_memory &memory,
+		    std::span<const std::string> paths)
+	    : range_error(given), failed(memory.failed), at(memory.at),
+	      line(text(range_error::what(), memory, paths))
+	{
+	}
+
+	const char *what() const noexcept override
+	{
+		return line.what();
+	}
+
+	const std::size_t failed; /* number of the file, or of all files */
+	const std::size_t at;	  /* byte of it, rounded down to a page */
+
+      private:
+	const std::runtime_error line;
+
+	static std::string text(const char *said, const bmm_memory &memory,
+				std::span<const std::string> paths)
+	{
+		std::string name;
+
+		if (memory.failed < paths.size())
+			name = paths[memory.failed];
+		if (memory.at)
+			name += " (at byte " + std::to_string(memory.at) + ')';
+		return name.empty() ? said : name + ": " + said;
+	}
+};
+
+/* Files in one memory: its descriptor, closed with it, and its bytes, mapped. */
+class staged
+{
+      public:
+	staged() = default;
+
+	staged(staged &&from) noexcept
+	    : files(std::move(from.files)), report(from.report),
+	      number(std::exchange(from.number, -1)),
+	      mapped(std::exchange(from.mapped, {}))
+	{
+	}
+
+	staged &operator=(staged &&from) noexcept
+	{
+		std::swap(files, from.files);
+		std::swap(report, from.report);
+		std::swap(number, from.number);
+		std::swap(mapped, from.mapped);
+		return *this;
+	}
+
+	~staged()
+	{
+		if (!mapped.empty())
+			munmap(const_cast<std::byte *>(mapped.data()),
+			       mapped.size());
+		if (number >= 0)
+			close(number);
+	}
+
+	int fd() const noexcept
+	{
+		return number;
+	}
+
+	/* Which nobody can change any more. */
+	std::span<const std::byte> bytes() const noexcept
+	{
+		return mapped;
+	}
+
+	std::span<const std::byte> bytes(const staged_file &file) const
+	{
+		return mapped.subspan(file.offset, file.len);
+	}
+
+	std::vector<staged_file> files;
+	bmm_report report{};
+
+      private:
+	int number = -1;
+	std::span<const std::byte> mapped;
+
+	void map(std::size_t len)
+	{
+		void *at = len ? mmap(nullptr, len, PROT_READ, MAP_SHARED,
+				      number, 0) :
+				 nullptr;
+
+		if (at == MAP_FAILED)
+			throw std::system_error(errno, std::generic_category(),
+						"bulkmm::stage: mmap");
+		mapped = { static_cast<std::byte *>(at), len };
+	}
+
+	friend staged stage(std::span<const std::string>, std::size_t,
+			    const sharing &);
+};
+
+namespace detail
+{
+
+/* Calls @made once there is a memory, whatever is thrown afterwards. */
+template <class F>
+bmm_report stage(bmm_memory &memory, std::span<const std::string> paths,
+		 const sharing &how, std::vector<staged_file> &to, F made)
+{
+	std::vector<bmm_file> files;
+	bmm_report report{};
+
+	for (const auto &path : paths)
+		files.push_back({ path.c_str(), 0, 0 });
+	memory.size = sizeof(memory);
+	memory.failed = files.size();
+	try {
+		report = share(
+			[&](auto *options, auto *result) {
+				int err = bmm_stage(&memory, files.data(),
+						    files.size(), options,
+						    result);
+
+				if (!err)
+					made();
+				return err;
+			},
+			how);
+	} catch (const range_error &error) {
+		throw stage_error(error.report, memory, paths);
+	}
+	for (std::size_t i = 0; i < files.size(); i++)
+		to.push_back({ paths[i], files[i].offset, files[i].len });
+	return report;
+}
+
+} // namespace detail
+
+/*
+ * Reads files into one sealed memory of pages as struct bmm_memory has them;
+ * of @how, flags, threads, node and progress are used.
+ */
+inline staged stage(std::span<const std::string> paths, std::size_t page = 0,
+		    const sharing &how = {})
+{
+	bmm_memory memory{};
+	staged result;
+
+	memory.page = page;
+	memory.fd = -1;
+	result.report = detail::stage(memory, paths, how, result.files,
+				      [&] { result.number = memory.fd; });
+	result.map(memory.len);
+	return result;
+}
+
+/* Into a program's own file on tmpfs or hugetlbfs that has no pages. */
+inline std::vector<staged_file> stage_into(int fd,
+					   std::span<const std::string> paths,
+					   std::size_t page = 0,
+					   const sharing &how = {})
+{
+	std::vector<staged_file> files;
+	bmm_memory memory{};
+
+	memory.page = page;
+	memory.fd = fd;
+	detail::stage(memory, paths, how, files, [] {});
+	return files;
 }
 
 inline std::string_view version() noexcept

@@ -219,9 +219,85 @@ static bool persists()
 	return true;
 }
 
+/* A file whose name is a path of /proc. */
+static std::string make_file(std::size_t len, char byte)
+{
+	int fd = memfd_create("spans", 0);
+	std::vector<char> bytes(len, byte);
+
+	return write(fd, bytes.data(), len) == ssize_t(len) ?
+		       "/proc/self/fd/" + std::to_string(fd) :
+		       "";
+}
+
+static bool has(std::span<const std::byte> bytes, std::size_t len, char byte)
+{
+	return bytes.size() == len &&
+	       std::ranges::count(bytes, std::byte(byte)) == std::ptrdiff_t(len);
+}
+
+static bool refuses_to_stage(std::vector<std::string> paths)
+{
+	std::size_t last = paths.size();
+
+	paths.push_back("/nowhere/file");
+	try {
+		bulkmm::stage(paths);
+	} catch (const bulkmm::stage_error &e) {
+		return e.failed == last && e.code().value() == ENOENT &&
+		       e.report.cause == BMM_CAUSE_FILE &&
+		       std::string_view(e.what()).starts_with(
+			       "/nowhere/file: the file cannot be read");
+	}
+	return false;
+}
+
+/* The next descriptor is what it was before. */
+static bool leaves_no_descriptor(const std::vector<std::string> &paths)
+{
+	int before = dup(0), after;
+
+	close(before);
+	try {
+		bulkmm::stage(paths, 0,
+			      { .progress = [](auto done, auto all) -> bool {
+				      if (done == all)
+					      throw 7;
+				      return false;
+			      } });
+	} catch (int thrown) {
+		after = dup(0);
+		close(after);
+		return thrown == 7 && after == before;
+	}
+	return false;
+}
+
+static bool stages()
+{
+	std::vector<std::string> paths{ make_file(300001, 'a'),
+					make_file(0, ' '),
+					make_file(5000, 'b') };
+	int into = memfd_create("into", 0);
+	bulkmm::staged empty,
+		staged = bulkmm::stage(paths, 0, { .threads = 1 });
+	bool good = staged.files.size() == 3 && staged.report.threads == 1 &&
+		    has(staged.bytes(staged.files[0]), 300001, 'a') &&
+		    has(staged.bytes(staged.files[1]), 0, ' ') &&
+		    has(staged.bytes(staged.files[2]), 5000, 'b') &&
+		    write(staged.fd(), "x", 1) < 0;
+
+	empty = std::move(staged);
+	good &= staged.fd() < 0 && has(empty.bytes(empty.files[2]), 5000, 'b');
+	good &= bulkmm::stage(std::span(paths).subspan(1, 1)).bytes().empty();
+	auto files = bulkmm::stage_into(into, paths);
+	good &= lseek(into, 0, SEEK_END) == off_t(files[2].offset + 5000);
+	return good && refuses_to_stage(paths) && leaves_no_descriptor(paths);
+}
+
 int main()
 {
-	std::printf("%d%d%d%d%d%d%d\n", refuses_what_does_not_fit(),
+	std::printf("%d%d%d%d%d%d%d%d\n", refuses_what_does_not_fit(),
 		    takes_ranges(), fills_and_stamps(), selects(), populates(),
-		    throws_through(), persists());
+		    throws_through(), persists(), stages());
 }

@@ -150,7 +150,7 @@ def test_the_cpp_header_can_be_used(
     strict = ["-std=c++20", "-pedantic", "-Wshadow"]
     program = tmp_path / "spans"
     installed.build(FOLDER / "spans.cpp", program, *strict, compiler=compiler)
-    assert installed.run(program) == "1111111\n"
+    assert installed.run(program) == "11111111\n"
 
 
 SANITIZED = {

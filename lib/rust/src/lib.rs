@@ -24,17 +24,28 @@
 //! println!("{} bytes by {} threads", report.done, report.threads);
 //! # Ok::<(), bulkmm::Error>(())
 //! ```
+//!
+//! Files are read into one memory, which nobody can change any more:
+//!
+//! ```no_run
+//! let staged = bulkmm::Options::new().stage(bulkmm::Pages::Huge(2 << 20), &["weights.bin"])?;
+//! let bytes = staged.map()?;
+//! println!("{} of {} bytes", staged.files[0].len, bytes.len());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 pub use bulkmm_sys as sys;
 
 mod element;
 mod image;
 mod range;
+mod stage;
 mod streaming;
 mod write;
 
 pub use element::{Element, Pod};
 pub use image::Image;
 pub use range::{Cause, Error, Options, PopulateRange, Report, Slow};
+pub use stage::{Pages, StageError, Staged, StagedFile, StagedMap};
 pub use streaming::{streaming, Streaming};
 pub use write::{
     clear, clear_streaming, copy, copy_streaming, copy_within, copy_within_streaming, fill,

@@ -291,7 +291,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    fn call(
+    pub(crate) fn call(
         &mut self,
         work: impl FnOnce(*const sys::bmm_options, *mut sys::bmm_report) -> c_int,
     ) -> Result<Report, Error> {
