@@ -163,8 +163,7 @@ def _run_way(
         ns = _time_program(job, name, programs[name])
         yield {"event": "sample", **labels, "bytes": job.size, "ns": ns}
         return
-    if SMALL in scenario.split("-"):  # huge ones are reserved, and there
-        _get_memory_back(job)
+    _get_memory_back(job, SMALL if SMALL in scenario.split("-") else HUGE)
     command = [sys.executable, "-m", "bench.stage_ways", scenario, name, job.path]
     command += ["--unverified"] * (not verified)
     for line in _run(name, command).splitlines():
@@ -177,7 +176,7 @@ def _time_program(job: Job, name: str, words: Sequence[str]) -> int:
         read = json.loads(_run(name, [*words, f"--filename={job.path}"]))
         rate: float = read["jobs"][0]["read"]["bw_bytes"]
         return round(job.size / rate * 1e9)
-    _get_memory_back(job)
+    _get_memory_back(job, SMALL)
     with tempfile.TemporaryDirectory(dir=TMPFS, prefix="bulkmm-") as place:
         more = [f"{place}/copy"] if name == "cp" else []
         start = time.monotonic_ns()
@@ -185,9 +184,12 @@ def _time_program(job: Job, name: str, words: Sequence[str]) -> int:
         return time.monotonic_ns() - start
 
 
-def _get_memory_back(job: Job) -> None:
-    """Have what a host has taken away before it is timed, as for populate."""
-    back = [program.find_program().with_name(PROGRAM), "back", SMALL, job.size, BASE]
+def _get_memory_back(job: Job, kind: str) -> None:
+    """Have what a host has taken away before it is timed, as for populate.
+
+    That a huge page is reserved does not mean that the host has given memory for it.
+    """
+    back = [program.find_program().with_name(PROGRAM), "back", kind, job.size, BASE]
     _run("back", back)
 
 
