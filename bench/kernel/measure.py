@@ -15,6 +15,7 @@ from bench.amount import check_memory
 from bench.kernel import process
 from bench.measure import Event, Observer
 from bench.subjects import Amount, Request, Subject
+from bulkmm.control.format import format_size
 from bulkmm.results import row_names, size_grid
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
@@ -205,17 +206,29 @@ def _adapt_subject(ready: process.Prepared, job: Job, subject: Subject) -> Subje
 def make_request(job: Job, subject: Subject) -> Request:
     """Return what to run of a subject; rejects what cannot be."""
     amount = subject.quick if job.quick else subject.full
-    sizes = (row_names.read_scenario(name).get("size") for name in job.only)
-    least = GIB if GIB in sizes else 0  # a page of 1 GiB
     request = Request(
         subject,
-        replace(amount, size=job.size or max(amount.size, least)),
+        replace(amount, size=_choose_size(job, subject.name, amount.size)),
         rounds=job.rounds,
         processes=job.processes,
         seed=job.seed,
     )
     check_memory(int(request.amount.size * subject.memory), SPARE)
     return request
+
+
+def _choose_size(job: Job, subject: str, usual: int) -> int:
+    """Return the size of the device, which its scenarios name, or of the memory."""
+    scenarios = map(row_names.read_scenario, job.only)
+    sizes = {f.get("size", 0) for f in scenarios if f["operation"] == subject}
+    if subject != "memmap":
+        least = GIB if GIB in sizes else 0  # a page of 1 GiB
+        return job.size or max(usual, least)
+    sizes = {*sizes, job.size or 0} - {0}  # some scenarios have no size
+    if len(sizes) > 1:
+        listing = " and ".join(map(format_size, sorted(sizes)))
+        raise UsageError(f"a run has devices of one size, not of {listing}")
+    return max(sizes, default=usual)
 
 
 def _process(

@@ -15,7 +15,7 @@ from bench.kernel import measure
 from bench.kernel.run import SUBJECTS
 from bulkmm import cli
 from bulkmm.results.model import Document
-from bulkmm.shell.errors import BulkmmError, Exit
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 
 pytestmark = pytest.mark.lab
 
@@ -114,6 +114,16 @@ def test_mitigations(older: Pair, mitigations: str) -> None:
 def test_a_scenario_that_is_none(older: Pair) -> None:
     with pytest.raises(BulkmmError, match="no scenario vmap-1t of this size"):
         measure_subjects(replace(small(older, "vmap"), only=("vmap-1t",)), "vmap")
+
+
+def test_a_device_has_the_size_that_its_scenario_names(older: Pair) -> None:
+    job = replace(small(older, "memmap"), size=None, only=("pmem-fsdax-100g", "thp-2m"))
+    subject = measure.SUBJECTS["memmap"]
+    for quick in (False, True):
+        request = measure.make_request(replace(job, quick=quick), subject)
+        assert request.amount.size == 100 << 30
+    with pytest.raises(UsageError, match="one size, not of 2 GiB and 100 GiB"):
+        measure.make_request(replace(job, size=2 << 30), subject)
 
 
 def test_only_what_is_named_is_run(older: Pair) -> None:
