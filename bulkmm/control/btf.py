@@ -79,19 +79,19 @@ class Types:
     @cached_property
     def _structs(self) -> dict[int, int]:
         """Structs and unions by the place of their name."""
-        words, found = self._words, dict[int, int]()
+        words, structs = self._words, dict[int, int]()
         for number, at in enumerate(self._places):
             if number and _kind_of(words[at + 1]) in (STRUCT, UNION):
-                found.setdefault(words[at], number)
-        return found
+                structs.setdefault(words[at], number)
+        return structs
 
     @cached_property
     def _functions(self) -> dict[int, set[int]]:
         """Prototypes of functions by the place of their name."""
-        words, found = self._words, dict[int, set[int]]()
+        words, prototypes = self._words, dict[int, set[int]]()
         for at in [at for at in self._places[1:] if words[at + 1] in FUNCTIONS]:
-            found.setdefault(words[at], set()).add(words[at + 2])
-        return found
+            prototypes.setdefault(words[at], set()).add(words[at + 2])
+        return prototypes
 
     @cached_property
     def _enums(self) -> list[int]:

@@ -393,9 +393,9 @@ def test_types_that_are_cut_short_are_as_good_as_none(
     write_btf(kernel, struct.pack("<III", 5, 12 << 24, 2))
     file = kernel.root / "sys/kernel/btf/vmlinux"
     file.write_bytes(file.read_bytes()[:-cut])
-    judged = bulkmm("doctor", "--json").json["paths"]
+    paths = bulkmm("doctor", "--json").json["paths"]
     if cut > len("\0int\0"):
-        assert judged == without
+        assert paths == without
 
 
 def test_another_prototype_is_refused_as_the_module_does(
