@@ -27,8 +27,6 @@ PER_ENTRY = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, ENUM64: 12}
 KINDS = 19
 FIXED = [12 + PER_TYPE.get(kind, 0) for kind in range(KINDS + 1)]
 STEPS = [PER_ENTRY.get(kind, 0) for kind in range(KINDS + 1)]
-# the second word of a function: static, global or extern
-FUNCTIONS = {FUNCTION << 24 | linkage for linkage in range(3)}
 
 
 def _kind_of(info: int) -> int:
@@ -47,8 +45,10 @@ class _Lengths(dict[int, int]):
 class Types:
     """All types of an image."""
 
-    def __init__(self, data: bytes) -> None:
-        """Find where each is."""
+    def __init__(self, data: bytes, names: Iterable[str] | None = None) -> None:
+        """Find where each is; of structs and functions only these names, if any."""
+        self._found_names: dict[str, int] = {}
+        self._names = names
         try:
             self._index_types(data)
         except (struct.error, IndexError, ValueError, TypeError) as error:
@@ -77,11 +77,20 @@ class Types:
             at += lengths[words[at + 1]]
 
     @cached_property
+    def _named(self) -> list[tuple[int, int]]:
+        """Number and place of each type, or of those whose names are wanted."""
+        words, numbers = self._words, enumerate(self._places[1:], 1)
+        if self._names is None:
+            return [*numbers]
+        wanted = {*map(self._find_name, self._names)}
+        return [(number, at) for number, at in numbers if words[at] in wanted]
+
+    @cached_property
     def _structs(self) -> dict[int, int]:
         """Structs and unions by the place of their name."""
         words, structs = self._words, dict[int, int]()
-        for number, at in enumerate(self._places):
-            if number and _kind_of(words[at + 1]) in (STRUCT, UNION):
+        for number, at in self._named:
+            if _kind_of(words[at + 1]) in (STRUCT, UNION):
                 structs.setdefault(words[at], number)
         return structs
 
@@ -89,8 +98,9 @@ class Types:
     def _functions(self) -> dict[int, set[int]]:
         """Prototypes of functions by the place of their name."""
         words, prototypes = self._words, dict[int, set[int]]()
-        for at in [at for at in self._places[1:] if words[at + 1] in FUNCTIONS]:
-            prototypes.setdefault(words[at], set()).add(words[at + 2])
+        for _, at in self._named:
+            if _kind_of(words[at + 1]) == FUNCTION:
+                prototypes.setdefault(words[at], set()).add(words[at + 2])
         return prototypes
 
     @cached_property
@@ -114,8 +124,10 @@ class Types:
 
     def _find_name(self, name: str) -> int:
         """Return the place of a name among the strings; below 1 if there is none."""
-        at = self._data.find(b"\0%b\0" % name.encode(), self._strings)
-        return at + 1 - self._strings
+        if name not in self._found_names:
+            at = self._data.find(b"\0%b\0" % name.encode(), self._strings)
+            self._found_names[name] = at + 1 - self._strings
+        return self._found_names[name]
 
     def _read_target(self, at: int) -> int:
         """Return the number of the type that modifiers and typedefs resolve to."""

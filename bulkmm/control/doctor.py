@@ -8,6 +8,7 @@ is not loaded, is judged by the kernel's information on the functions.
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from bulkmm.control import checks, requirements, symbols, usefulness
@@ -18,7 +19,7 @@ from bulkmm.control.format import align_columns
 from bulkmm.control.json_output import Record
 from bulkmm.control.kernel import CASES, Kernel
 from bulkmm.control.module import KernelPath
-from bulkmm.control.requirements import Requirements
+from bulkmm.control.requirements import Requirements, Table
 from bulkmm.control.symbols import Symbol
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.control.usefulness import Fit
@@ -106,7 +107,9 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
         name for path in table.paths for name in path.symbols + path.without_functions
     ]
     functions = symbols.look_up(root, names)
-    evidence = Evidence(kernel, results, functions, _read_types(root), table.prototypes)
+    evidence = Evidence(
+        kernel, results, functions, _read_types(root, table), table.prototypes
+    )
     paths = [_judge_path(path, loaded.get(path.name), evidence) for path in table.paths]
     attach = {
         one.name: None if one.verdict == UNKNOWN else one.verdict in (ATTACHED, WOULD)
@@ -177,10 +180,12 @@ def _list_remedies(results: list[Check], paths: list[Verdict]) -> list[str]:
     return list(dict.fromkeys(filter(None, remedies)))
 
 
-def _read_types(root: SystemFiles) -> Types | None:
+def _read_types(root: SystemFiles, table: Table) -> Types | None:
     """Return the kernel's types, against which the module checks prototypes."""
+    members = chain(*(path.without_members for path in table.paths))
+    structs = (member.partition(".")[0] for member in members)
     try:
-        return Types(root.at(BTF).read_bytes())
+        return Types(root.at(BTF).read_bytes(), [*table.prototypes, *structs])
     except (OSError, BulkmmError):
         return None
 
