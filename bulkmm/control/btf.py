@@ -47,7 +47,7 @@ class Types:
 
     def __init__(self, data: bytes, names: Iterable[str] | None = None) -> None:
         """Find where each is; of structs and functions only these names, if any."""
-        self._found_names: dict[str, int] = {}
+        self._name_places: dict[str, int] = {}
         self._names = names
         try:
             self._index_types(data)
@@ -77,7 +77,7 @@ class Types:
             at += lengths[words[at + 1]]
 
     @cached_property
-    def _named(self) -> list[tuple[int, int]]:
+    def _candidates(self) -> list[tuple[int, int]]:
         """Number and place of each type, or of those whose names are wanted."""
         words, numbers = self._words, enumerate(self._places[1:], 1)
         if self._names is None:
@@ -89,7 +89,7 @@ class Types:
     def _structs(self) -> dict[int, int]:
         """Structs and unions by the place of their name."""
         words, structs = self._words, dict[int, int]()
-        for number, at in self._named:
+        for number, at in self._candidates:
             if _kind_of(words[at + 1]) in (STRUCT, UNION):
                 structs.setdefault(words[at], number)
         return structs
@@ -98,7 +98,7 @@ class Types:
     def _functions(self) -> dict[int, set[int]]:
         """Prototypes of functions by the place of their name."""
         words, prototypes = self._words, dict[int, set[int]]()
-        for _, at in self._named:
+        for _, at in self._candidates:
             if _kind_of(words[at + 1]) == FUNCTION:
                 prototypes.setdefault(words[at], set()).add(words[at + 2])
         return prototypes
@@ -124,10 +124,10 @@ class Types:
 
     def _find_name(self, name: str) -> int:
         """Return the place of a name among the strings; below 1 if there is none."""
-        if name not in self._found_names:
+        if name not in self._name_places:
             at = self._data.find(b"\0%b\0" % name.encode(), self._strings)
-            self._found_names[name] = at + 1 - self._strings
-        return self._found_names[name]
+            self._name_places[name] = at + 1 - self._strings
+        return self._name_places[name]
 
     def _read_target(self, at: int) -> int:
         """Return the number of the type that modifiers and typedefs resolve to."""
