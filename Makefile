@@ -140,9 +140,10 @@ install-lib:
 	@{ meson setup --prefix=$(abspath $(PREFIX)) build/install && \
 		meson compile -C build/install; } >build/install.log || \
 		{ cat build/install.log >&2; exit 1; }
-	meson install -C build/install --no-rebuild \
+	@meson install -C build/install --no-rebuild --quiet \
 		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
-	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+	@echo "install-lib: headers, library and pages are below $(DESTDIR)$(abspath $(PREFIX))"
 
 # Meson has a list of what it installed last.
 uninstall-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)

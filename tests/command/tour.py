@@ -14,13 +14,23 @@ from lab.paths import PROJECT as ROOT
 
 KERNEL, WORDS = "7.3", "init_on_alloc=1"
 POPULATE = "bmmfault -n 40 -b 8 hugetlb 2048 madv-populate"
+COUNTS_FILE, START = "/before.json", ("--", "sh", "-c", f"{POPULATE} >&2")
 LOOP = f"(while {POPULATE}; do :; done) >/dev/null 2>&1 & echo $! >/pid"
 DEVICE = f"for name in {' '.join(guest.PMEM)}; do insmod /lib/modules/$name.ko; done"
 # What a block begins with on the page, and the step: words of the command.
 BLOCKS: dict[str, Step] = {
     "bulkmm doctor": ("doctor",),
-    "bulkmm worth -- ./start-guest": ("worth", "--", "sh", "-c", f"{POPULATE} >&2"),
+    "bulkmm worth -o before.json -- ./start-guest": (
+        "worth",
+        "-o",
+        COUNTS_FILE,
+        *START,
+    ),
     "bulkmm on clear": ("on", "clear"),
+    "bulkmm worth --compare before.json -- ./start-guest": (
+        *("worth", "--compare", COUNTS_FILE),
+        *START,
+    ),
     "bulkmm status": ("status",),
     "bulkmm watch clear --count 2": ("watch", "clear", "--count", "2"),
     "bulkmm off": ("off",),
@@ -28,9 +38,12 @@ BLOCKS: dict[str, Step] = {
 }
 # Steps that the page does not show, before the block named.
 HIDDEN: dict[str, Step] = {
-    "bulkmm worth -- ./start-guest": ("sh", "echo 80 >/proc/sys/vm/nr_hugepages"),
+    "bulkmm worth -o before.json -- ./start-guest": (
+        "sh",
+        "echo 80 >/proc/sys/vm/nr_hugepages",
+    ),
     "bulkmm on clear": ("sh", "insmod /lib/modules/bulkmm.ko"),
-    "bulkmm status": ("sh", f"{POPULATE}; {DEVICE}"),
+    "bulkmm status": ("sh", DEVICE),
     "bulkmm watch clear --count 2": ("sh", LOOP),
     "bulkmm off": ("sh", "kill $(cat /pid)"),
 }
