@@ -162,6 +162,19 @@ def _calls(rows: list[Row], path: str) -> int:
     return sum(one.calls for one in rows if path in ("", one.path))
 
 
+def state_loaded(comparisons: list[Comparison]) -> str:
+    """Return what holds instead of a verdict once the module is loaded."""
+    sentence = (
+        "the module is loaded: its paths that are on serve what is counted here; "
+        '"saves" is what those would that are off'
+    )
+    if not comparisons:
+        return f"{sentence}."
+    ratios = [f"{c.function} {c.ratio:.2f}{TIMES}" for c in comparisons if c.ratio]
+    text = ", ".join(ratios) or "no function was called both times"
+    return f"{sentence}. A call, measured against before: {text}."
+
+
 def compare_results(earlier: Worth, rows: list[Row]) -> list[Comparison]:
     """Return what was expected of each function against what it takes now."""
     then = {one.function: one for one in earlier.functions}

@@ -66,10 +66,12 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         raise _probe_error(root, error) from error
     rows = [report.make_row(one, counts, figures, duration) for one in wanted]
     early = gain.estimate_early(root, figures)
+    compared = report.compare_results(earlier, rows) if earlier else []
+    is_loaded = modules.is_loaded(root)
     result = Worth(
         kernel=release,
         cpu=cpu,
-        module=modules.is_loaded(root),
+        module=is_loaded,
         command=args.words,
         seconds=round(duration, 6),
         ratios_from=figures.source,
@@ -77,8 +79,10 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         not_counted=missing,
         before=early,
         cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
-        compared=report.compare_results(earlier, rows) if earlier else [],
-        verdict=report.state_verdict(rows, early, duration),
+        compared=compared,
+        verdict=report.state_loaded(compared)
+        if is_loaded
+        else report.state_verdict(rows, early, duration),
     )
     try:
         result.print_output(report.format_lines(result), as_json=args.json)

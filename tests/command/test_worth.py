@@ -154,6 +154,21 @@ def test_the_verdict(
     assert verdict.endswith("Nothing called vmap.")
 
 
+def test_the_verdict_once_the_module_is_loaded() -> None:
+    comparison = report.Comparison(
+        "clear", CLEAR.name, (1.5, 2.5), before_ns=2000.0, now_ns=1000.0, ratio=2.0
+    )
+    idle = replace(comparison, function=VMAP.name, now_ns=None, ratio=None)
+    start = "the module is loaded: "
+    alone, both, none = (
+        report.state_loaded(rows) for rows in ([], [comparison, idle], [idle])
+    )
+    assert all(text.startswith(start) for text in (alone, both, none))
+    assert "before" not in alone
+    assert both.endswith(f"measured against before: {CLEAR.name} 2.00\u00d7.")
+    assert none.endswith("no function was called both times.")
+
+
 def test_what_no_path_serves_is_no_gain(ratios_file: Path) -> None:
     migrated = replace(CLEAR, name="folio_mc_copy", is_hooked=False)
     counts = Counts({migrated.name: 9}, [Sum(migrated.name, 40, 9, 30_000_000_000)])

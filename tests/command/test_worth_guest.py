@@ -224,6 +224,7 @@ def test_the_module_serves_what_was_counted(results: Results) -> None:
     clear = results.paths("status")["clear"]
     calls = expected_calls(results)[clearing_function(results)]
     assert clear["counters"]["hits"] == calls
+    assert results.json("compared")["verdict"].startswith("the module is loaded: ")
     row = rows_by_function(results, "compared", "compared")[clearing_function(results)]
     assert min(row["before_ns"], row["now_ns"], row["ratio"], *row["expected"]) > 0
 
