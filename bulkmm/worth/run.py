@@ -66,7 +66,7 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         raise _probe_error(root, error) from error
     rows = [report.make_row(one, counts, figures, duration) for one in wanted]
     early = gain.estimate_early(root, figures)
-    compared = report.compare_results(earlier, rows) if earlier else []
+    comparisons = report.compare_results(earlier, rows) if earlier else []
     is_loaded = modules.is_loaded(root)
     result = Worth(
         kernel=release,
@@ -79,8 +79,8 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         not_counted=missing,
         before=early,
         cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
-        compared=compared,
-        verdict=report.state_loaded(compared)
+        compared=comparisons,
+        verdict=report.state_loaded(comparisons)
         if is_loaded
         else report.state_verdict(rows, early, duration),
     )

@@ -160,13 +160,13 @@ def test_the_verdict_once_the_module_is_loaded() -> None:
     )
     idle = replace(comparison, function=VMAP.name, now_ns=None, ratio=None)
     start = "the module is loaded: "
-    alone, both, none = (
+    short, ratio, silence = (
         report.state_loaded(rows) for rows in ([], [comparison, idle], [idle])
     )
-    assert all(text.startswith(start) for text in (alone, both, none))
-    assert "before" not in alone
-    assert both.endswith(f"measured against before: {CLEAR.name} 2.00\u00d7.")
-    assert none.endswith("no function was called both times.")
+    assert all(text.startswith(start) for text in (short, ratio, silence))
+    assert "before" not in short
+    assert ratio.endswith(f"measured against before: {CLEAR.name} 2.00\u00d7.")
+    assert silence.endswith("no function was called both times.")
 
 
 def test_what_no_path_serves_is_no_gain(ratios_file: Path) -> None:
