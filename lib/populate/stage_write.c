@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -21,32 +19,15 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-#define LARGE \
-	"/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/shmem_enabled"
-
-/* Whether write() gets folios of a size, which only a memfd is asked for. */
-static bool are_made(size_t size)
-{
-	char path[sizeof(LARGE) + 16], text[64];
-
-	snprintf(path, sizeof(path), LARGE, size / KIB);
-	return kernel_text(path, text, sizeof(text)) &&
-	       (strstr(text, "[always]") || strstr(text, "[within_size]"));
-}
-
-/* Whether write() makes pages larger than the base page. */
-static bool writes_large(const struct staging *all)
+/*
+ * Whether write() makes huge pages: the kernel says so of a file on tmpfs, and of
+ * a memfd. Sizes between (hugepages-64kB/shmem_enabled) are only page faults'.
+ */
+static bool writes_huge(const struct staging *all)
 {
 	struct stat status;
-	size_t size;
 
-	if (fstat(all->fd, &status) || (size_t)status.st_blksize > all->page)
-		return true; /* tmpfs tells so if the kernel uses huge ones */
-	for (size = 2 * all->page; all->owns_fd && size <= huge_page();
-	     size *= 2)
-		if (are_made(size))
-			return true;
-	return false;
+	return fstat(all->fd, &status) || (size_t)status.st_blksize > all->page;
 }
 
 /* Not below a filter of system calls: it may kill for one that it does not know. */
@@ -73,7 +54,7 @@ void stage_copies_open(struct staging *all)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	if (!all->buffers || !all->start || writes_large(all))
+	if (!all->buffers || !all->start || writes_huge(all))
 		return;
 	all->copies = open_userfaultfd();
 	if (all->copies >= 0 && ioctl(all->copies, UFFDIO_REGISTER, &memory))

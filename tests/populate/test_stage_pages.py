@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The small pages of bmm_stage(): copied by several threads, or else written."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,14 +112,46 @@ def test_a_file_system_of_huge_pages_gives_them(
     assert int(line.split()[1]) > 0
 
 
-def test_large_folios_of_a_memfd_are_written(calls: Path, content: Path) -> None:
+@contextlib.contextmanager
+def set_shared(size: str) -> Iterator[None]:
+    """Have "always" for shared memory: of one size of page, or of huge ones."""
     rootlib.needs_root()
-    setting = HUGE / "hugepages-64kB/shmem_enabled"
+    setting = HUGE / size / "shmem_enabled"
     if not setting.exists():
         pytest.skip("this kernel has no large folios of shared memory")
     before = setting.read_text().partition("[")[2].partition("]")[0]
     setting.write_text("always")
     try:
-        run_stage(calls, content, "\n    stage()\n    assert count_copied() == 0\n")
+        yield
     finally:
         setting.write_text(before)
+
+
+def test_huge_pages_of_a_memfd_are_written(calls: Path, content: Path) -> None:
+    text = """
+    def count_huge():
+        with open("/proc/meminfo") as file:
+            return int(file.read().split("ShmemHugePages:")[1].split()[0])
+    before = count_huge()
+    stage()
+    assert count_copied() == 0
+    assert count_huge() > before
+"""
+    with set_shared(""):
+        run_stage(calls, content, text)
+
+
+def test_large_folios_of_faults_are_none_of_writes(calls: Path, content: Path) -> None:
+    """So small pages are copied where page faults would get larger ones."""
+    size = "hugepages-64kB"
+    made = HUGE / size / "stats/shmem_alloc"
+    text = """
+    files = stage()
+    assert count_copied() == 2 * files[1].offset, count_copied()
+"""
+    with set_shared(size):
+        run_stage(calls, content, text)
+        before, fd = made.read_text(), os.memfd_create("written")
+        os.write(fd, content.read_bytes())
+        assert made.read_text() == before
+        os.close(fd)
