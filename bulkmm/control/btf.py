@@ -75,6 +75,8 @@ class Types:
         while at < end:
             add_place(at)
             at += lengths[words[at + 1]]
+        if at > end:
+            raise ValueError("its last type ends too late")
 
     @cached_property
     def _candidates(self) -> list[tuple[int, int]]:

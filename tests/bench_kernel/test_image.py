@@ -117,6 +117,15 @@ def test_btf_that_is_none() -> None:
             btf.Types(content)
 
 
+@pytest.mark.parametrize("cut", [4, 8, 11])
+def test_btf_whose_last_type_is_cut_off(cut: int) -> None:
+    function = struct.pack("<III", 1, btf.FUNCTION << 24, 0)
+    size, strings = len(function) - cut, b"\0name\0"
+    header = struct.pack("<HBBIIIII", btf.MAGIC, 1, 0, 24, 0, size, size, len(strings))
+    with pytest.raises(BulkmmError, match="BTF cannot be read"):
+        btf.Types(header + function[:size] + strings)
+
+
 def alternative(new: bytes, flags: int, *features: int) -> bytes:
     """Return what becomes of eight bytes for which feature 7 has others."""
     entry = patch.ALT.pack(-32, 8 - 36, 7, flags, 8, len(new))
