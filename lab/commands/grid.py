@@ -2,6 +2,7 @@
 """Verdicts by scenario and kernel, as a table that later runs add to."""
 
 from collections.abc import Iterator
+from itertools import dropwhile, takewhile
 
 from bulkmm.control import requirements
 from bulkmm.results.table import Table
@@ -10,6 +11,7 @@ from lab.machine import kernel_kinds, kernels
 from lab.scenario import SCENARIOS
 
 HEADINGS = ("path", "scenario")
+BEGIN = f"| {' | '.join(HEADINGS)} | "
 
 
 class Grid:
@@ -49,11 +51,11 @@ class Grid:
 
 def _read_cells(markdown: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield path, scenario, kernel and verdict of each cell that has one."""
-    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
-    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
-    heads = rows[0] if rows else []
-    for path, scenario, *cells in rows[1:]:
-        for kernel, verdict in zip(heads[len(HEADINGS) :], cells, strict=True):
+    lines = dropwhile(lambda line: not line.startswith(BEGIN), markdown.splitlines())
+    table = takewhile(lambda line: line.startswith("|"), lines)
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in table]
+    for path, scenario, *cells in rows[2:]:
+        for kernel, verdict in zip(rows[0][len(HEADINGS) :], cells, strict=True):
             if verdict:
                 yield path, scenario, kernel, verdict
 

@@ -25,6 +25,13 @@ def test_what_was_read_is_written() -> None:
     assert "\n".join(Grid(OLD).table().markdown()) == OLD
 
 
+def test_other_tables_of_a_page_are_not_read() -> None:
+    other = "| a | b | c |\n|---|---|---|\n| x | y | z |\n"
+    assert not Grid(other).table().rows
+    page_text = f"{other}\n{OLD}\n| a | b |\n|---|---|\n| x | y |\n"
+    assert "\n".join(Grid(page_text).table().markdown()) == OLD
+
+
 def test_a_verdict_replaces_that_on_another_release_of_the_same_kernel() -> None:
     grid = Grid(OLD)
     grid.add("suites", "`kunit`", NEW, "FAILED: a|b")
