@@ -112,38 +112,44 @@ def grow_pool(
         try:
             with _allow_surplus(pool, wanted, note) as spare, reserved, interruptible():
                 if spare is not None:
-                    first = [Share(spare)] if spare else []
-                    for shares in (first, _divide_evenly(wanted, jobs)):
-                        for pages in reserved.take(shares):
-                            new_pages = max(pages - spare, 0)
-                            progress(new_pages)
+                    for new_pages in _reserve_pages(reserved, spare, wanted, jobs):
+                        progress(new_pages)
                 # others may have changed the pool while pages were reserved
                 before |= {part: part.count_persistent() for part in wanted}
                 added |= {part.node: (before[part], n) for part, n in wanted.items()}
-                # 6.1 would add what is surplus on other nodes: none of ours first
-                if (new_surplus := pool.read("surplus_hugepages") - surplus) > 0:
-                    pool.set_persistent(pool.count_persistent() + new_surplus)
-                for part, pages in wanted.items():
-                    part.set_persistent(before[part] + pages)
+                _make_persistent(pool, wanted, before, surplus)
                 if make_up:
                     _make_up(wanted, before, added)
             with interruptible():  # by what came after that
                 pass
         except BaseException as error:
-            for node, change in added.items():
-                with suppress(OSError):  # its memory may have gone
-                    _restore_pool(pool, lent={node: change})
+            _take_back(pool, added)
             if isinstance(error, KeyboardInterrupt):
                 text = f"interrupted with {new_pages} of {sum(wanted.values())} pages"
                 raise InterruptedWorkError(f"{text}: the pool is as it was") from error
             raise
-    gains = {part: part.count_persistent() - before[part] for part in wanted}
-    return [
-        NodeChange(
-            part.node, pages, gains[part], _explain_shortage(part, pages - gains[part])
-        )
-        for part, pages in wanted.items()
-    ]
+    return [_describe_gain(part, n, before[part]) for part, n in wanted.items()]
+
+
+def _reserve_pages(
+    reserved: Reserved, spare: int, wanted: Mapping[Pool, int], jobs: int
+) -> Iterator[int]:
+    """Reserve those that are free, then new ones; yield how many of these so far."""
+    first = [Share(spare)] if spare else []
+    for shares in (first, _divide_evenly(wanted, jobs)):
+        for pages in reserved.take(shares):
+            yield max(pages - spare, 0)
+
+
+def _make_persistent(
+    pool: Pool, wanted: Mapping[Pool, int], before: Mapping[Pool, int], surplus: int
+) -> None:
+    """Have each node keep its pages; there were so many surplus ones before."""
+    # 6.1 would add what is surplus on other nodes: none of ours first
+    if (new_surplus := pool.read("surplus_hugepages") - surplus) > 0:
+        pool.set_persistent(pool.count_persistent() + new_surplus)
+    for part, pages in wanted.items():
+        part.set_persistent(before[part] + pages)
 
 
 def _make_up(
@@ -165,6 +171,19 @@ def _make_up(
                 part.set_persistent(most)
             if part.count_persistent() < most:
                 takers.remove(part)
+
+
+def _take_back(pool: Pool, added: Mapping[int, tuple[int, int]]) -> None:
+    """Undo what nodes were given."""
+    for node, change in added.items():
+        with suppress(OSError):  # its memory may have gone
+            _restore_pool(pool, lent={node: change})
+
+
+def _describe_gain(part: Pool, pages: int, before: int) -> NodeChange:
+    """Return what a node has gained, of so many pages that it was to gain."""
+    gain = part.count_persistent() - before
+    return NodeChange(part.node, pages, gain, _explain_shortage(part, pages - gain))
 
 
 @contextmanager

@@ -85,36 +85,38 @@ def test_what_is_no_answer(op: str, data: bytes) -> None:
     assert count_open() == before
 
 
+@contextmanager
+def answering_memory(data: bytes, size: int) -> Iterator[str]:
+    """Have a server that sends memory; whoever takes it is to leave none open."""
+    fd = os.memfd_create("answer")
+    os.ftruncate(fd, size)
+    before = count_open()
+    with answering(data, fd) as path:
+        yield path
+    assert count_open() == before
+    os.close(fd)
+
+
 @pytest.mark.parametrize("name", LEASE)
 def test_a_member_of_a_lease_that_is_missing_or_wrong(name: str) -> None:
     """The descriptor that came with it is closed."""
-    fd = os.memfd_create("answer")
-    os.ftruncate(fd, MIB)
     wrong = {**LEASE, name: []}
     missing = {key: value for key, value in LEASE.items() if key != name}
-    before = count_open()
     for members in (wrong, missing):
         with (
-            answering(say(members), fd) as path,
+            answering_memory(say(members), MIB) as path,
             pytest.raises(pool.PoolError, match=f'^{path}: "{name}" of the server'),
         ):
             pool.take(MIB, path=path)
-    assert count_open() == before
-    os.close(fd)
 
 
 @pytest.mark.parametrize("size", [0, MIB - 1, 2 * MIB])
 def test_memory_of_another_size(size: int) -> None:
-    fd = os.memfd_create("answer")
-    os.ftruncate(fd, size)
-    before = count_open()
     with (
-        answering(say(LEASE), fd) as path,
+        answering_memory(say(LEASE), size) as path,
         pytest.raises(pool.PoolError, match=f"^{path}: .* not of {MIB} bytes"),
     ):
         pool.take(MIB, path=path)
-    assert count_open() == before
-    os.close(fd)
 
 
 def test_an_answer_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
