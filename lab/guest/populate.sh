@@ -4,6 +4,7 @@
 # the module, and what the library reports of memory that only such a guest has.
 # The host decides what to expect.
 
+SHARED=/sys/kernel/mm/transparent_hugepage/hugepages-64kB/shmem_enabled
 POOLED=/sys/fs/cgroup # where the library looks for cgroups
 
 # one store per element, whatever is fastest on this CPU
@@ -35,6 +36,30 @@ pool_case() {
 	shift
 	must bmmpool "$@"
 	report_said pool-case name="$name"
+}
+
+# a file system on pmem that has its files in the page cache, and one in memory that
+# has huge pages; page faults on shared memory get folios of 64 KiB if the kernel can
+stage_begin() {
+	must mount -t ext4 -o noinit_itable "$NODE" /mnt
+	must mkdir -p /tmp/huge
+	must mount -t tmpfs -o huge=always tmpfs /tmp/huge
+	must_write /proc/sys/vm/unprivileged_userfaultfd 0
+	[ ! -e $SHARED ] || must_write $SHARED always
+}
+
+stage_end() {
+	[ ! -e $SHARED ] || must_write $SHARED never
+	must umount /tmp/huge
+	must umount /mnt
+}
+
+# pass on what the library makes of a file: NAME FILE OPTION... (of bmmstage)
+stage_case() {
+	name=$1
+	shift
+	must bmmstage "$@"
+	report_said stage-case name="$name"
 }
 
 # allocate hugetlb pages on one node and on no other: KIB NODE COUNT

@@ -4,7 +4,8 @@
 In every state of the module memory is populated in the kernel's ways and by the
 library (lab/guest/bmmfault.c): every byte must be zero, and the module must
 recognise it as populated, not touched. The library alone meets several nodes,
-DAX, pages of 1 GiB, version 2 cgroups and a poisoned page.
+DAX, pages of 1 GiB, version 2 cgroups and a poisoned page; and stages a file in
+small pages, by each of the kernel's ways.
 """
 
 import random
@@ -97,6 +98,21 @@ CASES = (
     Case("a file on DAX", "$DAX 32", _good(32)),
     Case("a file on DAX that was read", "$DAX.read 32 read", _good(32)),
 )
+STAGED_FILE = "/mnt/staged"
+STAGED_BYTES = 2 * (16 * MIB + PAGE)  # of small pages
+STAGED = (
+    Case("from the page cache", STAGED_FILE, {"copied": STAGED_BYTES}),
+    Case("to node 1", f"{STAGED_FILE} node=1", {"copied": STAGED_BYTES, "node": 1}),
+    Case("below a filter of system calls", f"{STAGED_FILE} filter", {"copied": 0}),
+    Case(
+        "into a file of huge pages",
+        f"{STAGED_FILE} to=/tmp/huge/staged",
+        {"copied": 0, "huge": 1},
+    ),
+    Case("from the disk", f"{STAGED_FILE} cold", {"copied": STAGED_BYTES}),
+    Case("from the disk, below a filter", f"{STAGED_FILE} cold filter", {"copied": 0}),
+    Case("by a user without rights", f"{STAGED_FILE} user", {"copied": STAGED_BYTES}),
+)
 GROUPED = (
     Case(
         "cgroup 2, huge pages",
@@ -129,7 +145,7 @@ GROUPED = (
 class Populate(Scenario):
     """Memory populated by the kernel and by the library in every state."""
 
-    observations = (("cases", "pool-case"),)
+    observations = (("cases", "pool-case"), ("staged", "stage-case"))
     visited = "visit"
 
     def lines(self) -> list[str]:
@@ -162,7 +178,9 @@ class Populate(Scenario):
         for case in CASES:
             lines += before.get(case.name, [])
             lines.append(f"pool_case '{case.name}' {case.words}")
-        lines += ["must umount /mnt", "pool_groups"]
+        lines += ["must umount /mnt", "stage_begin"]
+        lines += [f"stage_case '{case.name}' {case.words}" for case in STAGED]
+        lines += ["stage_end", "pool_groups"]
         for case in GROUPED:
             lines.append(case.words)
         lines += [f"pool_held {FILE}", f"pool_case 'the rest of the file' {FILE} 96"]
@@ -195,6 +213,14 @@ class Populate(Scenario):
             yield _of_case(case, reports.get(case.name, []))
         for case in GROUPED:
             yield _of_case(case, reports.get(case.words.split()[1], []))
+        staged = base.group_items(
+            outcome.of("stage-case"), lambda event: str(event["name"])
+        )
+        for case in STAGED:
+            wanted = {"error": 0, "wrong": 0, "folios": 0, "huge": 0, **case.result}
+            yield base.check_values(
+                f"staged: {case.name}", staged.get(case.name, []), wanted
+            )
         # a killed process's progress is kept and can be resumed
         progress = outcome.of("pool-held")
         ok = 0 < progress[0]["bytes"] <= 32 * MIB
@@ -263,7 +289,7 @@ SCENARIOS = (
         "and without",
         "every byte zero; the module knows what is populated and what is touched; "
         "nodes, DAX, pages of 1 GiB, cgroups and a broken page, as the library reports "
-        "them",
+        "them; every byte of a file that it stages",
         family="populate",
         path="clear",
         takes=("rounds", "seed", "break_one_word"),

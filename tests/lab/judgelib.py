@@ -84,6 +84,8 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     ("populate-guest", on(name="bound to node 1"), on(nodes="1."), "library: bound"),
     ("populate-guest", on(name="bound to node 1"), DROP, "library: bound"),
     ("populate-guest", on(name="cpus"), on(threads=1), "library: cgroup 2, two CPUs"),
+    ("populate-guest", on("stage-case"), on(copied=0), "staged: from the page"),
+    ("populate-guest", on("stage-case"), DROP, "staged: |" * 6 + "staged: "),
     ("populate-guest", on("pool-held"), on(bytes=0), "library: what was populated"),
     ("populate-fragmented", on(way="insist"), on(compacted=0), FRAGMENTED),
     ("populate-fragmented", on(way="give-up"), on(compacted=999), GIVEN_UP),
