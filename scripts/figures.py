@@ -42,9 +42,8 @@ PICTURE = RESULTS / "headlines.svg"
 WIDTH = 100
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
-    "Transparent huge pages gain less, because Debian's kernels clear them in the "
-    "allocator as well, or only there: [which path](docs/clear.md#when-it-helps). "
-    "[Every figure](docs/figures.md), with intervals and how near the CPU's limit."
+    "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Whole "
+    "operations, other CPUs, every figure](docs/figures.md#what-people-wait-for)."
 )
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
 CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file
@@ -128,6 +127,11 @@ def make_section(name: str, cpu_results: CpuResults) -> Iterator[str]:
         f"{host['cpu']['cores']} CPUs, {host.get('numa_nodes')} memory node(s); caches"
     )
     yield from wrap_text(f"{description} {caches}; frequency governor: {governor}.")
+    if kernels := select_results(cpu_results, KERNELS):
+        for table in headlines.make_tables(kernels):
+            yield from table.markdown()
+        whole = headlines.describe_whole(kernels)
+        yield from wrap_text(" ".join([*whole, headlines.describe_losses(kernels)]))
     for title, (pattern, sheets) in SECTIONS.items():
         if documents := select_results(cpu_results, pattern):
             yield from (f"#### {title}", "")
@@ -298,12 +302,12 @@ def make_headlines(kernels: list[Document]) -> Iterator[str]:
     """Return the table of the README and the lines below it."""
     for table in headlines.make_tables(kernels):
         yield from table.markdown()
-    releases = ", ".join(str(one.machine["kernel"]) for one in kernels)
     legend = (
-        f"{releases}; {kernels[0].run['processes']} processes; times and ratios are "
-        "medians, each of its own; ~ not proven, ! unstable."
+        f"{kernels[0].run['processes']} processes; times and ratios are medians, each "
+        "of its own; ~ not proven, ! unstable."
     )
-    notes = " ".join((legend, *headlines.list_notes(kernels), HEADLINES_NOTE))
+    losses = headlines.describe_losses(kernels)
+    notes = f"{legend} {headlines.SCOPE} {losses} {HEADLINES_NOTE}"
     yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
 
 

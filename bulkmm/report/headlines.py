@@ -219,10 +219,13 @@ def _format_whole(line: Headline, rates: dict[str, Any]) -> str:
     return f"{line.process} {median} ({low}{DASH}{high}; {function})"
 
 
-def list_notes(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield what the rows mean, and what is slower with the module."""
-    yield SCOPE
-    yield from describe_whole(documents)
+def list_notes(documents: Sequence[Document]) -> list[str]:
+    """Return what the rows mean, and what is slower with the module."""
+    return [SCOPE, *describe_whole(documents), describe_losses(documents)]
+
+
+def describe_losses(documents: Sequence[Document]) -> str:
+    """Return what is slower with the module."""
     losses: dict[str, dict[str, float]] = {}
     for document in documents:
         for ratio in document.ratios:
@@ -235,7 +238,7 @@ def list_notes(documents: Sequence[Document]) -> Iterator[str]:
     for scenario, by_series in sorted(losses.items()):
         only = "" if len(by_series) == len(documents) else f" ({', '.join(by_series)})"
         names.append(f"{scenario} {_format_range([*by_series.values()])}{only}")
-    yield f"Proven to be slower with bulkmm, of what ran: {', '.join(names) or 'none'}."
+    return f"Proven to be slower, of what ran: {', '.join(names) or 'none'}."
 
 
 def _format_range(ratios: Sequence[float]) -> str:

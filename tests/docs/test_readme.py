@@ -9,7 +9,14 @@ from docpages import ROOT
 from lab.machine import arch
 
 README = (ROOT / "README.md").read_text()
+WORDS = 560  # two minutes and a half, without the tables
 BOX = " ".join(re.findall(r"(?m)^> (.*)$", README))
+
+
+def test_it_can_be_read_in_minutes() -> None:
+    """What is more belongs into the book."""
+    text = re.sub(r"\]\([^)]*\)|^\|.*|<!--.*-->", " ", README, flags=re.MULTILINE)
+    assert len(text.split()) <= WORDS
 
 
 def test_the_status() -> None:
@@ -26,8 +33,9 @@ def modes_at_load() -> dict[str, str]:
 
 
 def test_the_paths() -> None:
-    """As the table has them, and the sentence in the box."""
-    rows = re.findall(r"^\| `(\w+)` \| [^|]* \| (on|off) \|", README, re.MULTILINE)
+    """As the table of the book has them, and the sentence in the box."""
+    book = (ROOT / "docs" / "README.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| [^|]* \| (on|off) \|", book, re.MULTILINE)
     assert dict(rows) == modes_at_load()
     on, _, off = BOX.partition(" are on once the module is loaded;")
     for path, mode in rows:

@@ -86,7 +86,7 @@ def test_what_is_slower_is_named() -> None:
     assert "thp-2m-populate 0." in losses
     assert losses.count("(7.3)") == len(slow.scenarios)
     *_, losses = headlines.list_notes([made.kernel()])
-    assert losses == "Proven to be slower with bulkmm, of what ran: none."
+    assert losses == "Proven to be slower, of what ran: none."
 
 
 def test_other_results_have_no_sentences() -> None:
