@@ -199,8 +199,11 @@ static enum bmm_cause why_faulted(uintptr_t page, const struct map *map)
 					     BMM_CAUSE_PROTECTED;
 }
 
-/* Returns the cause, and sets the error MADV_POPULATE_WRITE has for it. */
-static enum bmm_cause why_failed(const struct workers *workers, int *error)
+/*
+ * Returns the cause, and sets the error MADV_POPULATE_WRITE has for it, and the
+ * bytes of the page: a small range was not asked for them before Linux 6.11.
+ */
+static enum bmm_cause why_failed(struct workers *workers, int *error)
 {
 	bool read = workers->options.flags & BMM_READ, known;
 	const struct page_result *failure = &workers->failure;
@@ -211,6 +214,8 @@ static enum bmm_cause why_failed(const struct workers *workers, int *error)
 		return BMM_CAUSE_HOLE;
 	}
 	known = map_at(failure->failed, &map);
+	if (map.page > workers->report.failed_len)
+		workers->report.failed_len = map.page;
 	if (known && !(map.flags & (read ? READABLE : WRITABLE))) {
 		*error = -EINVAL;
 		return BMM_CAUSE_PROTECTED;
