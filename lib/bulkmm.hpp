@@ -406,7 +406,7 @@ class stage_error : public range_error
 		std::string name;
 
 		if (memory.failed < paths.size())
-			name = paths[memory.failed];
+			name = paths[memory.failed].c_str();
 		if (memory.at)
 			name += " (at byte " + std::to_string(memory.at) + ')';
 		return name.empty() ? said : name + ": " + said;
@@ -494,8 +494,11 @@ bmm_report stage(bmm_memory &memory, std::span<const std::string> paths,
 	std::vector<bmm_file> files;
 	bmm_report report{};
 
+	/* open(2) refuses NULL, as no file's name has a zero in it */
 	for (const auto &path : paths)
-		files.push_back({ path.c_str(), 0, 0 });
+		files.push_back(
+			{ path.find('\0') == path.npos ? path.c_str() : nullptr,
+			  0, 0 });
 	memory.size = sizeof(memory);
 	memory.failed = files.size();
 	try {

@@ -236,18 +236,20 @@ static bool has(std::span<const std::byte> bytes, std::size_t len, char byte)
 	       std::ranges::count(bytes, std::byte(byte)) == std::ptrdiff_t(len);
 }
 
-static bool refuses_to_stage(std::vector<std::string> paths)
+static bool refuses_to_stage(std::vector<std::string> paths,
+			     const std::string &name, int error)
 {
 	std::size_t last = paths.size();
 
-	paths.push_back("/nowhere/file");
+	paths.push_back(name);
 	try {
 		bulkmm::stage(paths);
 	} catch (const bulkmm::stage_error &e) {
-		return e.failed == last && e.code().value() == ENOENT &&
+		return e.failed == last && e.code().value() == error &&
 		       e.report.cause == BMM_CAUSE_FILE &&
 		       std::string_view(e.what()).starts_with(
-			       "/nowhere/file: the file cannot be read");
+			       name.c_str() +
+			       std::string(": the file cannot be read"));
 	}
 	return false;
 }
@@ -292,7 +294,9 @@ static bool stages()
 	good &= bulkmm::stage(std::span(paths).subspan(1, 1)).bytes().empty();
 	auto files = bulkmm::stage_into(into, paths);
 	good &= lseek(into, 0, SEEK_END) == off_t(files[2].offset + 5000);
-	return good && refuses_to_stage(paths) && leaves_no_descriptor(paths);
+	good &= refuses_to_stage(paths, "/nowhere/file", ENOENT);
+	good &= refuses_to_stage(paths, paths[0] + '\0' + "more", EFAULT);
+	return good && leaves_no_descriptor(paths);
 }
 
 int main()
