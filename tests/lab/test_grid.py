@@ -26,9 +26,9 @@ def test_what_was_read_is_written() -> None:
 
 
 def test_other_tables_of_a_page_are_not_read() -> None:
-    other = "| a | b | c |\n|---|---|---|\n| x | y | z |\n"
-    assert not Grid(other).table().rows
-    page_text = f"{other}\n{OLD}\n| a | b |\n|---|---|\n| x | y |\n"
+    foreign_table = "| a | b | c |\n|---|---|---|\n| x | y | z |\n"
+    assert not Grid(foreign_table).table().rows
+    page_text = f"{foreign_table}\n{OLD}\n| a | b |\n|---|---|\n| x | y |\n"
     assert "\n".join(Grid(page_text).table().markdown()) == OLD
 
 

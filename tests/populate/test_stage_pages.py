@@ -144,14 +144,14 @@ def test_huge_pages_of_a_memfd_are_written(calls: Path, content: Path) -> None:
 def test_large_folios_of_faults_are_none_of_writes(calls: Path, content: Path) -> None:
     """So small pages are copied where page faults would get larger ones."""
     size = "hugepages-64kB"
-    made = HUGE / size / "stats/shmem_alloc"
+    count = HUGE / size / "stats/shmem_alloc"
     text = """
     files = stage()
     assert count_copied() == 2 * files[1].offset, count_copied()
 """
     with set_shared(size):
         run_stage(calls, content, text)
-        before, fd = made.read_text(), os.memfd_create("written")
+        before, fd = count.read_text(), os.memfd_create("written")
         os.write(fd, content.read_bytes())
-        assert made.read_text() == before
+        assert count.read_text() == before
         os.close(fd)
