@@ -73,13 +73,15 @@ lab matrix: lab.commands.matrix:run_matrix
 --only REGEX  keep only runs in whose name this is found
 {PAGE}
 lab kernels: bench.kernel.every:check_archive
-    run the module natively on every kernel image of Debian's archive
+    run the module natively on the kernel images of Debian's archive
     example: --only cloud --list
-    Fetch each kernel that Debian's archive offers for x86-64, from the oldest to the
-    newest series tested,
-    build the module for it, and run both natively: attached, prototypes, every result
-    against the kernel's own, ratios. The newest of each series comes first.
---only REGEX  keep only releases in which this is found
+    Fetch kernels that Debian's archive offers for x86-64, from the oldest to the newest
+    series tested, build the module for each, and run both natively: attached,
+    prototypes, every result against the kernel's own, ratios. Without --all, what the
+    page has of other releases stays.
+--only REGEX  take every release in which this is found (default: the newest of each
+    series and flavour)
+--all  take every release, which takes hours, and make the page anew
 --count N  take only the first N
 --list  only list the kernels
 {PAGE}

@@ -8,7 +8,7 @@ then deleted, to save disk space.
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +143,14 @@ def select_offers(packages: set[str]) -> list[Offer]:
             complete = headers if packages.issuperset(headers) else ()
             available[version, flavour] = Offer(version, flavour, image, complete)
     return _ranked(list(available.values()))
+
+
+def select_newest(offers: Iterable[Offer]) -> list[Offer]:
+    """Return the first of each series and flavour: the newest with headers."""
+    first: dict[tuple[tuple[int, ...], str], Offer] = {}
+    for offer in offers:
+        first.setdefault((offer.series, offer.flavour), offer)
+    return [*first.values()]
 
 
 def _ranked(available: list[Offer]) -> list[Offer]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab kernels``: check every kernel of the archive natively.
+"""``bulkmm lab kernels``: check the kernels of the archive natively.
 
 Nothing is booted: see bench.kernel. A kernel that fails gets a row saying so.
 """
@@ -7,17 +7,17 @@ Nothing is booted: see bench.kernel. A kernel that fails gets a row saying so.
 import argparse
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.kernel import measure, process, vmlinux
-from bench.kernel.archive import Archive, Offer
+from bench.kernel.archive import Archive, Offer, select_newest
 from bulkmm.control import requirements
 from bulkmm.results import conditions, result_tables, stats
 from bulkmm.results.model import Document
-from bulkmm.results.table import Table
+from bulkmm.results.table import Table, print_lines
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -65,7 +65,8 @@ class Row:
     def cells(self) -> list[str]:
         """Return the row's cells in heading order."""
         paths = (self.paths.get(name, "") for name in SIZES)
-        return [self.release, self.module, self.prototypes, *paths]
+        cells = (self.release, self.module, self.prototypes, *paths)
+        return [cell.replace("|", "/") for cell in cells]  # which would end a cell
 
 
 def check_archive(args: argparse.Namespace) -> int:
@@ -73,7 +74,9 @@ def check_archive(args: argparse.Namespace) -> int:
     need_places(args)
     if args.count is not None and args.count < 1:
         raise UsageError(f"--count {args.count}: give 1 or more")
-    selection = compile_pattern(args.only)
+    if args.only and args.all:
+        raise UsageError("--only searches all releases: give it without --all")
+    pattern = compile_pattern(args.only)
     need_sources()
     run.need_root()
     progress = Progress()
@@ -83,32 +86,41 @@ def check_archive(args: argparse.Namespace) -> int:
             archive.update(progress)
             offers = archive.offers()
             stack.enter_context(protect_cache(cache))  # until the last was looked at
-        selected = [one for one in offers if selection.search(one.release)]
-        looked_at = selected[: args.count]
-        return _check_kernels(args, archive, looked_at, len(offers), progress)
+        candidates = offers if args.only or args.all else select_newest(offers)
+        selected = [one for one in candidates if pattern.search(one.release)]
+        if not selected:
+            raise UsageError(
+                f"--only {args.only} is in no release, such as {offers[0].release}"
+            )
+        selection = selected[: args.count]
+        return _check_kernels(args, archive, selection, len(offers), progress)
 
 
 def _check_kernels(
     args: argparse.Namespace,
     archive: Archive,
-    looked_at: list[Offer],
+    selection: list[Offer],
     offered: int,
     progress: Progress,
 ) -> int:
     if args.list:
-        for offer in looked_at:
+        for offer in selection:
             print(offer.release, "" if offer.headers else "(no headers)")
         return Exit.OK
-    rows = []
+    rows: list[Row] = []
+    whole: dict[str, Row] = {}
+    if args.output and not args.all:  # beside what is there of other releases
+        whole = {row.release: row for row in read_rows(page.read_part(args.output))}
     with make_scratch("bulkmm-kernels-") as scratch_dir:
         to = args.json_dir or scratch_dir
-        for number, offer in enumerate(looked_at, 1):
-            progress.note(f"kernel {number} of {len(looked_at)}: {offer.release}")
+        for offer in progress.count_items("kernel", selection, lambda one: one.release):
             row = read_row(offer, to) if args.resume else None
             rows.append(row or look_at(archive, offer, to, progress))
+            whole[offer.release] = rows[-1]
             if args.output:  # keeps partial results if interrupted
-                page.write_page(args.output, format_markdown(rows, offered))
+                page.write_page(args.output, format_markdown(whole.values(), offered))
     Table(HEADINGS, [row.cells() for row in rows]).print()
+    print_lines(list_updates(rows))
     print(summarise_rows(rows, offered))
     return Exit.OK if all(row.ok for row in rows) else Exit.VERDICT
 
@@ -128,6 +140,22 @@ def read_row(offer: Offer, to: Path) -> Row | None:
         return None
     row = Row(**record)
     return row if row.ok else None
+
+
+def read_rows(markdown: str) -> Iterator[Row]:
+    """Yield the rows of a page, without what only files have: key and types."""
+    found = re.search(r"^CPU: (.*)\.$", markdown, re.MULTILINE)
+    cpu = found[1] if found else ""
+    rows = page.read_rows(markdown, HEADINGS)
+    next(rows, None)
+    for release, module, prototypes, *cells in rows:
+        paths = dict(zip(SIZES, cells, strict=True))
+        row = Row(release.strip("`"), "", module, prototypes, paths, cpu=cpu)
+        row.ok = not any(cell.startswith("FAILED") for cell in row.cells()) and all(
+            finding.startswith(("all ", "without "))
+            for finding in prototypes.split("; ")
+        )
+        yield row
 
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
@@ -232,19 +260,24 @@ def _format_cell(name: str, document: Document) -> str:
 
 def format_markdown(rows: Iterable[Row], offered: int) -> list[str]:
     """Return the generated part of the page; the run may still be incomplete."""
-    rows = sorted(rows, key=lambda row: split_release(row.release))
-    cpus = " and ".join(sorted({row.cpu for row in rows if row.cpu}))
+    rows = _sort_rows(rows)
+    names = {name for row in rows for name in row.cpu.split(" and ") if name}
+    cpus = " and ".join(sorted(names))
     cells = [(f"`{name}`", *rest) for name, *rest in (row.cells() for row in rows)]
     lines = Table(HEADINGS, cells).markdown()
     intro = [f"CPU: {cpus}.", summarise_rows(rows, offered)]
-    return [*intro, "", *lines, *_updates(rows), ""]
+    return [*intro, "", *lines]
 
 
-def _updates(rows: Iterable[Row]) -> list[str]:
+def _sort_rows(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: split_release(row.release))
+
+
+def list_updates(rows: Iterable[Row]) -> list[str]:
     """Return what each release has other than the one before it, line by line."""
     before: dict[tuple[str, ...], Row] = {}
     changes, unchanged = [], 0
-    for row in rows:
+    for row in _sort_rows(rows):
         line = (
             requirements.series_of(row.release),
             *re.findall("-(?:cloud|rt)-", row.release),

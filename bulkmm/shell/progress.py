@@ -2,13 +2,14 @@
 """Progress on stderr: a spinner on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # loading it takes long
     from rich.status import Status
 
+Item = TypeVar("Item")
 Observer = Callable[[dict[str, Any]], None]
 SLOW = 1.0  # seconds; quicker steps get no line
 LONG = 100  # seconds; from there on minutes are told
@@ -33,6 +34,23 @@ class Progress:
         """Show the running step's progress (on a terminal only)."""
         if self.status:
             self.status.update(text)
+
+    def count_items(
+        self, word: str, items: Sequence[Item], name: Callable[[Item], str]
+    ) -> Iterator[Item]:
+        """Yield items; print of each which it is, and how long the rest takes.
+
+        The mean is of those that were slow: others were resumed, or failed at once.
+        """
+        elapsed, complete = 0.0, 0
+        for number, item in enumerate(items, 1):
+            rest = len(items) - number + 1
+            left = estimate_left(elapsed, complete, complete + rest)
+            self.note(f"{word} {number} of {len(items)}: {name(item)}{left}")
+            start = time.monotonic()
+            yield item
+            if (duration := time.monotonic() - start) > SLOW:
+                elapsed, complete = elapsed + duration, complete + 1
 
     @contextmanager
     def show_status(self, text: str) -> Iterator[None]:
@@ -90,9 +108,9 @@ class Progress:
 
 
 def estimate_left(elapsed: float, complete: int, total: int) -> str:
-    """Return in words how long the rest takes, if each process takes the mean.
+    """Return in words how long the rest takes, if each item takes the mean.
 
-    Nothing before the first process is complete.
+    Nothing before the first is complete.
     """
     if not complete:
         return ""

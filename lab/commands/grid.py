@@ -2,16 +2,15 @@
 """Verdicts by scenario and kernel, as a table that later runs add to."""
 
 from collections.abc import Iterator
-from itertools import dropwhile, takewhile
 
 from bulkmm.control import requirements
 from bulkmm.results.table import Table
+from lab.commands import page
 from lab.machine import arch as archs
 from lab.machine import kernel_kinds, kernels
 from lab.scenario import SCENARIOS
 
 HEADINGS = ("path", "scenario")
-BEGIN = f"| {' | '.join(HEADINGS)} | "
 
 
 class Grid:
@@ -51,11 +50,10 @@ class Grid:
 
 def _read_cells(markdown: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield path, scenario, kernel and verdict of each cell that has one."""
-    lines = dropwhile(lambda line: not line.startswith(BEGIN), markdown.splitlines())
-    table = takewhile(lambda line: line.startswith("|"), lines)
-    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in table]
-    for path, scenario, *cells in rows[2:]:
-        for kernel, verdict in zip(rows[0][len(HEADINGS) :], cells, strict=True):
+    rows = page.read_rows(markdown, HEADINGS)
+    columns = next(rows, [])[len(HEADINGS) :]
+    for path, scenario, *cells in rows:
+        for kernel, verdict in zip(columns, cells, strict=True):
             if verdict:
                 yield path, scenario, kernel, verdict
 

@@ -90,8 +90,8 @@ def run_matrix(args: argparse.Namespace) -> int:
     grid, whole = Grid(), Grid()
     if args.output and (args.only or args.kernel):  # beside what is there of others
         whole = Grid(page.read_part(args.output, label))
-    for number, cell in enumerate(selection, 1):  # a failure does not stop the rest
-        progress.note(f"run {number} of {len(selection)}: {cell.name}")
+    # a failure does not stop the rest
+    for cell in progress.count_items("run", selection, lambda cell: cell.name):
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
         for table in (grid, whole):
             add_line(table, lines[-1])

@@ -2,7 +2,8 @@
 """Pages of which a command makes a part; what is around it is written by hand."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from bulkmm.shell import files
@@ -26,6 +27,18 @@ def read_part(file: Path, label: str = "") -> str:
         text = file.read_text(encoding="utf-8", errors=files.FOREIGN)
     part = _between(label).search(text) or GENERATED.search(text)
     return part[0] if part else text
+
+
+def read_rows(markdown: str, headings: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the cells of a table's heading, then of its rows.
+
+    The table is the first one whose headings begin with these.
+    """
+    begin = f"| {' | '.join(headings)} |"
+    lines = dropwhile(lambda line: not line.startswith(begin), markdown.splitlines())
+    for number, line in enumerate(takewhile(lambda line: line.startswith("|"), lines)):
+        if number != 1:  # the rule
+            yield [cell.strip() for cell in line[1:-1].split("|")]
 
 
 def write_page(file: Path, lines: Iterable[str], label: str = "") -> None:

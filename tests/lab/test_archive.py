@@ -3,12 +3,13 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from bench.kernel import every as command
-from bench.kernel.archive import Archive, Offer
+from bench.kernel.archive import Archive, Offer, select_newest, select_offers
 from bulkmm import cli
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.shell.progress import Progress
@@ -55,7 +56,7 @@ def test_as_many_are_looked_at_while_the_cache_is_in_use(
         return command.Row(offer.release, "", ok=len(visited) < 2)
 
     monkeypatch.setattr(command, "look_at", looked_at)
-    assert cli.main(["lab", "kernels", "--count", "2"]) == Exit.VERDICT
+    assert cli.main(["lab", "kernels", "--all", "--count", "2"]) == Exit.VERDICT
     assert visited == OFFERS[:2]
 
 
@@ -69,12 +70,69 @@ def test_how_many_are_offered_is_of_the_whole_archive(
         command, "look_at", lambda _, offer, *__: command.Row(offer.release, "")
     )
     for words, looked_at in (
-        ([], 3),
+        (["--all"], 3),
+        ([], 1),
         (["--only", r"3\.[02]"], 2),
-        (["--count", "1"], 1),
+        (["--all", "--count", "2"], 2),
     ):
         assert cli.main(["lab", "kernels", *words]) == Exit.OK
         assert f"Kernels: {looked_at} of 3 offered;" in capsys.readouterr().out
+
+
+def test_kernels_of_one_run_join_those_of_the_page(
+    offline_archive: Archive,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert offline_archive
+
+    def looked_at(_archive: Archive, offer: Offer, to: Path, *_: object) -> command.Row:
+        row = command.Row(offer.release, command.hash_sources(), cpu=cpu)
+        row.prototypes, row.paths = prototypes, {"memmap": "=", "vmap": "FAILED: a|b"}
+        row.ok = prototypes == "all 19"
+        (to / f"{offer.release}.json").write_text(json.dumps(asdict(row)))
+        return row
+
+    monkeypatch.setattr(command, "look_at", looked_at)
+    file = tmp_path / "page.md"
+    file.write_text("<!-- generated: begin -->\n<!-- generated: end -->\nend\n")
+    words = ["lab", "kernels", "-o", str(file), "--resume", "--json-dir", str(tmp_path)]
+    cpu, prototypes = "A", "without alloc; without a(); b(): no such function"
+    assert cli.main([*words, "--only", r"3\.1"]) == Exit.VERDICT
+    cpu, prototypes = "B", "all 19"
+    assert cli.main([*words, "--only", r"3\.0"]) == Exit.OK
+    once = file.read_text()
+    assert once.endswith("<!-- generated: end -->\nend\n")
+    assert "CPU: A and B.\nKernels: 2 of 3 offered; with the module: 2; " in once
+    lines = [line for line in once.splitlines() if line.startswith("| `")]
+    assert lines == [
+        "| `7.3.0+deb14-cloud-amd64` | built | all 19 | = |  |  | FAILED: a/b |",
+        "| `7.3.1+deb14-cloud-amd64` | built | without alloc; without a(); "
+        "b(): no such function | = |  |  | FAILED: a/b |",
+    ]
+    monkeypatch.setattr(command, "look_at", None)  # resumed, and joined again
+    assert cli.main([*words, "--only", r"3\.0"]) == Exit.OK
+    assert file.read_text() == once
+    monkeypatch.setattr(command, "look_at", looked_at)
+    assert cli.main([*words, "--all"]) == Exit.OK
+    assert "CPU: B.\nKernels: 3 of 3 offered; with the module: 3; " in file.read_text()
+    for refused in (["--only", "x"], ["--all", "--only", "3"]):
+        assert cli.main([*words, *refused]) == Exit.USAGE
+    assert "--only x is in no release, such as 7.3.0+deb14" in capsys.readouterr().err
+
+
+def test_the_newest_of_each_series_and_flavour_is_taken() -> None:
+    names = [
+        *("6.18.15+deb13-amd64", "6.18.14+deb13-amd64", "6.18.15+deb13-cloud-amd64"),
+        *("7.3.4+deb13-amd64", "7.3.3+deb13-amd64", "7.3.3+deb13-rt-amd64"),
+    ]
+    images = {f"linux-image-{name}" for name in names}
+    selection = select_newest(select_offers(images))
+    assert {one.release for one in selection} == {
+        *("6.18.15+deb13-amd64", "6.18.15+deb13-cloud-amd64"),
+        *("7.3.4+deb13-amd64", "7.3.3+deb13-rt-amd64"),
+    }
 
 
 def test_kernels_are_looked_at_beside_another_command(
@@ -131,9 +189,7 @@ def test_what_a_point_release_changes_is_listed() -> None:
         "7.4.1-cloud-amd64": 96,
     }
     rows = [command.Row(name, "", types={"size page": n}) for name, n in sizes.items()]
-    assert [
-        line for line in command.format_markdown(reversed(rows), 5) if line[:2] == "- "
-    ] == [
+    assert command.list_updates(reversed(rows)) == [
         "- `7.3.10-cloud-amd64`, `7.3.11-cloud-amd64`: `size page` 64, then 72",
         "- pairs that do not differ: 1",
     ]
