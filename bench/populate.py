@@ -20,7 +20,7 @@ from pathlib import Path
 from bench import amount, measure, populate_peers, program
 from bench.measure import Event, Observer
 from bench.populate_peers import HUGE, LATEST, THREADS_MAX, Peer, Program, Way
-from bench.populate_python import FILL, LIBRARY
+from bench.program import FILL, LIBRARY
 from bench.subjects import Amount, Arms, Request, Subject
 from bulkmm.control.pools import Pool
 from bulkmm.control.system_files import SystemFiles

@@ -24,7 +24,6 @@ from bulkmm.populate import libbulkmm
 from bulkmm.populate.library import BUILT_LIBRARY
 from bulkmm.shell.size import MIB, PAGE
 
-FILL, LIBRARY = "python-fill", "python"
 MAP_HUGETLB = 0x40000
 HUGE = 2 * MIB
 OWN_FAULTS = 8  # that Python may take beside those of the memory
@@ -96,7 +95,7 @@ def main(scenario: str, kind: str, size_text: str, way: str) -> None:
         program.disable_huge_pages()
     if BUILT_LIBRARY.exists():
         libbulkmm.set_library(str(BUILT_LIBRARY))
-    if name == FILL:
+    if name == program.FILL:
         ns, array = time_fill(kind, size)
     else:
         ns, array = time_library(kind, size, int(threads))

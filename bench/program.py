@@ -14,6 +14,8 @@ from bulkmm.shell.errors import BulkmmError
 PROGRAM = Path(__file__).parents[1] / "build" / "native" / "bmm-bench"
 LIST_TIMEOUT = 60  # seconds
 PR_SET_THP_DISABLE = 41
+# ways of bench/populate_python.py, which nobody else imports: numpy takes long to load
+FILL, LIBRARY = "python-fill", "python"
 WRONG_OUTPUT = 1  # its exit code when a variant wrote something wrong
 
 

@@ -11,11 +11,9 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from bench.kernel import find, symbols, vmlinux
+from bench.kernel import find
 from bench.kernel.archive import Archive
 from bulkmm.control import requirements
 from bulkmm.shell import files
@@ -25,6 +23,9 @@ from lab import run
 from lab.commands.matrix import compile_pattern
 from lab.machine import root
 from lab.paths import PROJECT, lock_cache, make_scratch, need_sources
+
+if TYPE_CHECKING:  # numpy takes long to load
+    from bench.kernel.vmlinux import Bytes, Places
 
 TABLE = PROJECT / "module" / "callers.def"
 HEAD = """\
@@ -53,7 +54,7 @@ class Text(NamedTuple):
 
     release: str
     start: int
-    code: vmlinux.Bytes
+    code: "Bytes"
     lines: list[tuple[int, str]]  # its symbols, as in kallsyms
     is_arm: bool
 
@@ -83,6 +84,8 @@ def _list_images(args: argparse.Namespace, progress: Progress) -> Iterator[Path]
             yield image
     if not args.only:
         return
+    from bench.kernel import vmlinux
+
     selection = compile_pattern(args.only)
     run.need_root()
     with make_scratch("bulkmm-callers-") as place:
@@ -100,6 +103,10 @@ def _list_images(args: argparse.Namespace, progress: Progress) -> Iterator[Path]
 
 def read_text(file: Path, progress: Progress) -> Text:
     """Return the text of a kernel image for x86-64 or arm64."""
+    import numpy as np
+
+    from bench.kernel import symbols, vmlinux
+
     boot = vmlinux.boot_file(file)
     if boot[ARM_MAGIC] != b"ARM\x64":
         image = vmlinux.read_image(file)
@@ -120,6 +127,8 @@ def _read_lines(
     tables: bytes, release: str, progress: Progress
 ) -> list[tuple[int, str]]:
     """Return addresses and names of an image's symbols."""
+    from bench.kernel import symbols
+
     with progress.step(f"reading the symbols of {release}"):
         lines = map(str.split, symbols.run_finder(tables, release))
         return [(int(address, 16), name) for address, _, name in lines]
@@ -160,8 +169,10 @@ def list_callers(text: Text) -> dict[str, str]:
     return callers
 
 
-def find_calls(text: Text) -> tuple[vmlinux.Places, vmlinux.Places]:
+def find_calls(text: Text) -> tuple["Places", "Places"]:
     """Return the addresses of direct calls and jumps, and where they lead."""
+    import numpy as np
+
     code = text.code
     if text.is_arm:
         words = code[: len(code) & ~3].view("<u4")

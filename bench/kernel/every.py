@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bench.kernel import measure, process, vmlinux
+from bench.kernel import measure
 from bench.kernel.archive import Archive, Offer, select_newest
 from bulkmm.control import requirements
 from bulkmm.results import conditions, result_tables, stats
@@ -160,6 +160,8 @@ def read_rows(markdown: str) -> Iterator[Row]:
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
     """Fetch, build, run and write the row; keep only the row."""
+    from bench.kernel import vmlinux  # loads numpy, which takes long
+
     row = Row(offer.release, hash_sources())
     # its own directory: another command may be checking kernels too
     with make_scratch("work-", archive.home) as work:
@@ -186,6 +188,8 @@ def _line(error: BulkmmError) -> str:
 
 
 def _prototypes(row: Row, image: Path) -> None:
+    from bench.kernel import process
+
     _, types = process.read_kernel(image)
     path_table, series = (
         requirements.read_table(X86_64.name),
@@ -228,6 +232,8 @@ def _module(
 
 
 def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None:
+    from bench.kernel import process
+
     with process.prepare_kernel(image, module, "host", progress) as ready:
         for name, size in SIZES.items():
             job = measure.Job(image, module, rounds=1, processes=2, size=size)

@@ -7,11 +7,15 @@ is needed to run it again.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.kernel import measure, process
+from bench.kernel import measure
 from bulkmm.shell.errors import UsageError
 from bulkmm.shell.progress import Progress
 from bulkmm.shell.size import GIB
+
+if TYPE_CHECKING:  # numpy takes long to load
+    from bench.kernel.process import Prepared
 
 CORPUS = Path(__file__).with_name("corpus")
 # in which cases are generated
@@ -43,6 +47,8 @@ def fuzz_kernel(
     job: measure.Job, subject: str, seconds: int, progress: Progress
 ) -> FuzzResult:
     """Prepare a kernel and compare corpus and generated cases, or one given case."""
+    from bench.kernel import process
+
     words = make_arguments(job, subject, seconds)
     with process.prepare_kernel(
         job.kernel, job.module, job.mitigations, progress
@@ -63,7 +69,7 @@ def make_arguments(job: measure.Job, subject: str, seconds: int) -> list[str]:
     return words
 
 
-def compare_cases(ready: process.Prepared, words: list[str]) -> FuzzResult:
+def compare_cases(ready: "Prepared", words: list[str]) -> FuzzResult:
     """Compare cases of a prepared kernel."""
     events = measure.read_events(ready, words, "")
     summary = next(event for event in events if event["event"] == "fuzz")

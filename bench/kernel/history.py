@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench import amount, judge
 from bench import measure as bench
-from bench.kernel import find, measure, process, vmlinux
+from bench.kernel import find, measure
 from bench.measure import Event, Observer
 from bench.subjects import Request, Subject
 from bulkmm.control import requirements
@@ -24,6 +24,9 @@ from bulkmm.results import conditions, finish, result_tables, row_names
 from bulkmm.results.model import AGAIN, Document, Result
 from bulkmm.results.table import Table, print_lines
 from bulkmm.shell.progress import Progress
+
+if TYPE_CHECKING:  # numpy takes long to load
+    from bench.kernel.process import Prepared
 
 
 def _time(arm: Result) -> str:
@@ -64,6 +67,8 @@ def measure_history(args: argparse.Namespace) -> int:
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
     with ExitStack() as stack:
         files = stack.enter_context(_images(args.kernels, progress))
+        from bench.kernel import process
+
         # of two of the same release, the last
         ready = {
             kernel.release: kernel
@@ -97,7 +102,7 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
             ]
             yield [stack.enter_context(context)[0] for context in contexts]
         return
-    from bench.kernel import archive
+    from bench.kernel import archive, vmlinux
     from lab import paths, run
     from lab.machine import root
 
@@ -117,7 +122,7 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
 
 
 def measure_kernels(
-    kernels: Sequence[process.Prepared], job: measure.Job, observer: Observer
+    kernels: Sequence["Prepared"], job: measure.Job, observer: Observer
 ) -> Document:
     """Return what all kernels take for the scenarios of all columns."""
     kernels = sorted(

@@ -5,14 +5,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bench import measure as bench
 from bench import program
 from bench.amount import check_memory
-from bench.kernel import process
 from bench.measure import Event, Observer
 from bench.subjects import Amount, Request, Subject
 from bulkmm.control.format import format_size
@@ -23,6 +23,9 @@ from bulkmm.shell.files import read_json
 from bulkmm.shell.progress import Progress
 from bulkmm.shell.size import GIB, MIB
 from lab.paths import PROJECT
+
+if TYPE_CHECKING:  # numpy takes long to load: errors in the arguments come first
+    from bench.kernel.process import Prepared
 
 LIMIT = 600  # seconds per process; more than may be fuzzed
 KERNEL = "kernel"
@@ -117,6 +120,8 @@ def measure_kernel(
     job: Job, names: Sequence[str], progress: Progress, observer: Observer | None = None
 ) -> Document:
     """Measure and compare these subjects; ``observer`` is called for each event."""
+    from bench.kernel import process
+
     for name in names:
         make_request(job, SUBJECTS[name])  # reject bad requests at once
     images = job.kernel, job.module, job.against
@@ -125,7 +130,7 @@ def measure_kernel(
 
 
 def measure_prepared(
-    ready: process.Prepared,
+    ready: "Prepared",
     job: Job,
     names: Sequence[str],
     observer: Observer | None = None,
@@ -155,10 +160,17 @@ def measure_prepared(
 def list_scenarios(subject: str) -> list[str]:
     """Return the scenarios of a subject that kept results have."""
     operations = OPERATIONS.get(subject, (subject,))
-    files = sorted((PROJECT / "results").glob("*/kernel-*.json"))
-    rows = (row for file in files for row in read_json(file).get("results", ()))
-    scenarios = (row["scenario"] for row in rows if row.get("operation") in operations)
+    scenarios = (
+        r["scenario"] for r in _read_rows() if r.get("operation") in operations
+    )
     return list(dict.fromkeys(scenarios))
+
+
+@cache
+def _read_rows() -> list[dict[str, Any]]:
+    """Return the rows of kept results."""
+    files = sorted((PROJECT / "results").glob("*/kernel-*.json"))
+    return [row for file in files for row in read_json(file).get("results", ())]
 
 
 def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
@@ -188,7 +200,7 @@ def check_case(case: str, subjects: Sequence[str]) -> None:
             )
 
 
-def _adapt_subject(ready: process.Prepared, job: Job, subject: Subject) -> Subject:
+def _adapt_subject(ready: "Prepared", job: Job, subject: Subject) -> Subject:
     """Return a subject as it is if there is a kernel to compare with."""
     if not ready.against:
         return subject
@@ -232,7 +244,7 @@ def _choose_size(job: Job, subject: str, usual: int) -> int:
 
 
 def _process(
-    ready: process.Prepared, job: Job, request: Request, number: int, padding: str
+    ready: "Prepared", job: Job, request: Request, number: int, padding: str
 ) -> list[Event]:
     arguments = make_arguments(job, request.subject.name, request.amount.size, number)
     return read_events(ready, arguments, padding)
@@ -250,7 +262,7 @@ def make_arguments(job: Job, subject: str, size: int, number: int = 0) -> list[s
     return arguments + ([] if job.case is None else [f"--case={job.case}"])
 
 
-def read_events(ready: process.Prepared, words: list[str], padding: str) -> list[Event]:
+def read_events(ready: "Prepared", words: list[str], padding: str) -> list[Event]:
     """Run one process; padding in its environment shifts its stack."""
     late = f"{words[0]} of {ready.release}: not done in {LIMIT} s"
     command = ready.command(words)

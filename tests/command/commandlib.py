@@ -3,12 +3,14 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+from programs import run_program
 
 from bulkmm.control.json_output import make_schema
 
@@ -38,6 +40,16 @@ def check_schema(document: dict[str, Any]) -> None:
 
 
 Command = Callable[..., Result]
+
+
+def list_imports(words: Sequence[str], *modules: str) -> list[str]:
+    """Return which of these modules a command imports."""
+    script = (
+        "import sys; from bulkmm import cli; cli.main(sys.argv[1:]);"
+        f"print('imported', *{{*{modules}}} & {{*sys.modules}})"
+    )
+    last = run_program([sys.executable, "-c", script, *words]).stdout.splitlines()[-1]
+    return last.split()[1:]
 
 
 def walk_commands(

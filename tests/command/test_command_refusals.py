@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import check_schema, walk_commands
+from commandlib import check_schema, list_imports, walk_commands
 from fakekernel import Fake, make_pool
 
 from bulkmm import cli
@@ -205,6 +205,19 @@ def test_it_is_refused(
     exit_code, line = get_refusal(loaded, argv, capsys)
     assert (exit_code, message in line) == (code, True), line
     assert {p: p.read_bytes() for p in home.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("bench kernel --scenario nothing", "bench history nothing"),
+        *("bench goals nothing.json", "bench populate --size 1K"),
+        *("bench stage --file nothing", "lab kernels --only (", "lab callers nothing"),
+        *("lab run nothing", "lab matrix --only (", "show nothing.json"),
+    ],
+)
+def test_an_error_comes_before_what_takes_long_to_load(words: str) -> None:
+    assert list_imports(words.split(), "numpy", "scipy", "elftools") == []
 
 
 @pytest.mark.parametrize(("words", "code", "message"), list_rows(UNLOADED))
