@@ -82,9 +82,18 @@ class Needs:
     """The kernels and the architecture that it needs."""
 
     since: str = ""  # the oldest kernel that supports it; "": all do
+    before: str = ""  # the first kernel on which another scenario does more
     kinds: tuple[str, ...] = ()  # of the lab's own kernels: runs on no other
     lacking_debug: str = ""  # why it runs on no other of the lab's own kernels
     x86_only: str = ""  # what of it is for x86-64 only
+
+    def find_problem(self, series: str) -> str:
+        """Return which series it needs, if not this one."""
+        if self.since and not is_at_least(series, self.since):
+            return f"kernel {self.since} or later"
+        if self.before and is_at_least(series, self.before):
+            return f"a kernel before {self.before}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -133,8 +142,8 @@ class Scenario:
             )
         if needs.kinds and name not in needs.kinds:
             return f"{self.name} needs kernel {' or '.join(needs.kinds)}, not {name}"
-        if needs.since and not is_at_least(kernel.series, needs.since):
-            return f"{self.name} needs kernel {needs.since} or later, not {name}"
+        if problem := needs.find_problem(kernel.series):
+            return f"{self.name} needs {problem}, not {name}"
         return ""
 
     def runs_on(self, kernel: Choice) -> bool:
