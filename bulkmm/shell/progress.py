@@ -95,12 +95,16 @@ class Progress:
             yield observe
 
     @contextmanager
-    def step(self, text: str) -> Iterator[None]:
-        """Show a step while it runs, then its duration unless it was quick."""
+    def step(self, text: str, expected: str = "") -> Iterator[None]:
+        """Show a step while it runs, then its duration unless it was quick.
+
+        ``expected``: in words, how long it takes.
+        """
         start = time.monotonic()
-        with self.show_status(text):
+        before = f"{text} ({expected})" if expected else text
+        with self.show_status(before):
             if not self.live:
-                self.note(f"{text} ...")
+                self.note(f"{before} ...")
             yield
         duration = time.monotonic() - start
         if duration > SLOW:
@@ -114,7 +118,11 @@ def estimate_left(elapsed: float, complete: int, total: int) -> str:
     """
     if not complete:
         return ""
-    seconds = elapsed / complete * (total - complete)
+    return f", {format_estimate(elapsed / complete * (total - complete))} left"
+
+
+def format_estimate(seconds: float) -> str:
+    """Return about how long something takes, in words."""
     if seconds < LONG:
-        return f", about {seconds:.0f} s left"
-    return f", about {seconds / 60:.0f} min left"
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min"

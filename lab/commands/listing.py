@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from bulkmm.control.json_output import ScenarioRecord, Scenarios
 from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit
+from bulkmm.shell.progress import format_estimate
 from lab.choices import FLAGS
 from lab.machine import arch, kernel_kinds, kernels
 from lab.scenario import SCENARIOS, Scenario
 
+LONG = 300  # seconds; from there on the short list tells, too
 NAME_WIDTH = max(len(scenario.name) for scenario in SCENARIOS)
 
 
@@ -35,6 +37,8 @@ def _name(record: ScenarioRecord) -> Iterator[str]:
     width = shutil.get_terminal_size((WIDTH, 0)).columns
     indent = " " * (NAME_WIDTH + 1)
     line = f"{record.name:{NAME_WIDTH}} {record.about}"
+    if record.seconds >= LONG:
+        line += f" ({format_estimate(record.seconds)})"
     yield from textwrap.wrap(line, width, subsequent_indent=indent)
 
 
@@ -46,7 +50,7 @@ def _describe(record: ScenarioRecord) -> Iterator[str]:
         yield f"  published  {line}"
     yield f"  takes      {' '.join(record.takes) or 'no option'}"
     where = ", ".join(" ".join((name, *on)) for name, on in record.runs_on.items())
-    guest = f"{record.memory_mib} MiB, about {record.seconds} s under TCG"
+    guest = f"{record.memory_mib} MiB, {format_estimate(record.seconds)} under TCG"
     yield f"  guest      {guest}; {where}"
 
 

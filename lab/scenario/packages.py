@@ -91,6 +91,6 @@ SCENARIOS = (
             lacking_debug="Debian has no packages of the kernel {kernel}",
             x86_only="the packages are built",
         ),
-        seconds=150,
+        seconds=300,
     ),
 )

@@ -55,16 +55,19 @@ def test_make_installs_the_same_without_an_environment(
     assert not [*(tmp_path / "root").rglob("*")]
 
 
-def test_make_names_what_the_library_needs(clone: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("goal", ["install-lib", "wheel-lib"])
+def test_make_names_what_the_library_needs(
+    clone: Path, tmp_path: Path, goal: str
+) -> None:
     (tools := tmp_path / "tools").mkdir()
     for name in ("cc", "cut", "ninja", "objcopy", "sed", "sh", "uname"):
         (tools / name).symlink_to(shutil.which(name) or "")
     environment = {**os.environ, "PATH": str(tools)}
-    words = [shutil.which("make"), "-C", clone, "install-lib"]
+    words = [shutil.which("make"), "-C", clone, goal]
     result = run_program(words, env=environment)
     assert result.returncode == 2
     assert (
-        "install-lib: no meson: apt-get install gcc libc6-dev meson ninja-build\n"
+        f"{goal}: no meson: apt-get install gcc libc6-dev meson ninja-build\n"
         in result.stderr
     )
     assert not (clone / "build").exists()

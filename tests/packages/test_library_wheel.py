@@ -36,11 +36,12 @@ int main(int argc, char **argv)
 
 def test_pip_install_and_one_line_populate_an_array(tmp_path: Path) -> None:
     """With no compiler and no other program to be found."""
-    run_program([*BUILD, "--out", tmp_path], check=True, timeout=300)
+    make = ("make", "-s", "-C", ROOT, "wheel-lib", f"WHEELS={tmp_path}")
+    run_program(make, check=True, timeout=300)
     (wheel,) = tmp_path.glob("libbulkmm-*-py3-none-manylinux_2_*.whl")
     python = tmp_path / "venv/bin/python"
-    make = [sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"]
-    subprocess.run(make, check=True)
+    venv = [sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"]
+    subprocess.run(venv, check=True)
     pip = [sys.executable, "-m", "pip", "--python", python]
     install = [*pip, "-q", "--disable-pip-version-check", "install"]
     environment = {
