@@ -190,7 +190,8 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     whole = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
     cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
     ways = whole["cpus"].get(cpus.pop(), {}) if len(cpus) == 1 else {}
-    lines = [line for line in HEADLINES if line.way in ways]
+    rows = [line for line, _ in _lead(documents)]
+    lines = [line for line in HEADLINES if line in rows and line.way in ways]
     if lines:
         rates = ways[lines[0].way]
         texts = ", ".join(_format_whole(line, ways[line.way]) for line in lines)
@@ -199,14 +200,19 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
             f"Linux {rates['series']} (in brackets the range, then the function alone "
             f"on {rates['series_of_function']}): {texts}."
         )
-    else:
+    elif any(line.way for line in rows):
         yield "Of the whole nothing was measured on this CPU."
-    if shares := whole["share_of_bind"]:
+    kinds = {line.kind for line in rows}
+    if "memmap" in kinds and (shares := whole["share_of_bind"]):
         span = DASH.join(dict.fromkeys(f"{share:.1%}" for share in shares))
         yield (
             f"The function is {span} of the instructions of a device's whole bind in "
-            f"an emulated guest ({whole['series_of_bind']}). What a driver does around "
-            "its mapping differs from driver to driver and was not measured."
+            f"an emulated guest ({whole['series_of_bind']})."
+        )
+    if gain.LARGE in kinds:
+        yield (
+            "What a driver does around its mapping differs from driver to driver and "
+            "was not measured."
         )
 
 

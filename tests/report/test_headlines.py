@@ -14,10 +14,12 @@ from bench.subjects import Amount, Request
 from bulkmm.report import headlines, page
 from bulkmm.results import row_names, size_grid, stats
 from bulkmm.results.conditions import DASH
-from bulkmm.results.model import Result
+from bulkmm.results.model import Document, Result
 from bulkmm.results.result_tables import TIMES
 from bulkmm.shell import progress
 from bulkmm.worth import gain
+
+KEPT = Path(__file__).parents[2] / "results/AuthenticAMD-25-17-1/kernel-7.3.json"
 
 
 def make_result(scenario: str) -> Result:
@@ -155,8 +157,7 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert describe() == ["Of the whole nothing was measured on this CPU."]
     whole |= {"share_of_bind": [0.957, 0.98], "series_of_bind": "7.3"}
     assert f"is 95.7%{DASH}98.0% of the instructions" in describe()[1]
-    cpu = {"vendor": "AuthenticAMD", "family": 25, "model_number": 17, "stepping": 1}
-    document.machine["cpu"] |= cpu
+    document = Document.read(KEPT)
     for way, nbytes in (("qemu-1", 64), ("touch", 64), ("fork", 8)):
         rates = {"gb_per_s": [0.8, 1.0, 0.5], "function": 0.9}
         series = {"series": "6.18", "series_of_function": "6.12"}
@@ -164,3 +165,10 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         times = [float(text) for text in re.findall(r"([\d.]+) s", describe()[0])]
         expected = [nbytes * made.GIB / rate / 1e9 for rate in (0.8, 1, 0.5, 0.9)]
         assert times == pytest.approx(expected, rel=5e-3)
+
+
+def test_nothing_is_told_of_a_whole_without_a_sentence() -> None:
+    document = Document.read(KEPT)
+    document.results = [r for r in document.results if r.operation == "vmap"]
+    (text,) = headlines.describe_whole([document])
+    assert text.startswith("What a driver does around its mapping")
