@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 from bench.kernel import measure
@@ -113,7 +114,7 @@ def _check_kernels(
         whole = {row.release: row for row in read_rows(page.read_part(args.output))}
     with make_scratch("bulkmm-kernels-") as scratch_dir:
         to = args.json_dir or scratch_dir
-        for offer in progress.count_items("kernel", selection, lambda one: one.release):
+        for offer in progress.count_items("kernel", selection, attrgetter("release")):
             row = read_row(offer, to) if args.resume else None
             rows.append(row or look_at(archive, offer, to, progress))
             whole[offer.release] = rows[-1]
@@ -144,8 +145,8 @@ def read_row(offer: Offer, to: Path) -> Row | None:
 
 def read_rows(markdown: str) -> Iterator[Row]:
     """Yield the rows of a page, without what only files have: key and types."""
-    found = re.search(r"^CPU: (.*)\.$", markdown, re.MULTILINE)
-    cpu = found[1] if found else ""
+    match = re.search(r"^CPU: (.*)\.$", markdown, re.MULTILINE)
+    cpu = match[1] if match else ""
     rows = page.read_rows(markdown, HEADINGS)
     next(rows, None)
     for release, module, prototypes, *cells in rows:

@@ -45,8 +45,8 @@ class Progress:
         elapsed, complete = 0.0, 0
         for number, item in enumerate(items, 1):
             rest = len(items) - number + 1
-            left = estimate_left(elapsed, complete, complete + rest)
-            self.note(f"{word} {number} of {len(items)}: {name(item)}{left}")
+            estimate = estimate_left(elapsed, complete, complete + rest)
+            self.note(f"{word} {number} of {len(items)}: {name(item)}{estimate}")
             start = time.monotonic()
             yield item
             if (duration := time.monotonic() - start) > SLOW:

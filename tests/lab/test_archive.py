@@ -117,8 +117,8 @@ def test_kernels_of_one_run_join_those_of_the_page(
     monkeypatch.setattr(command, "look_at", looked_at)
     assert cli.main([*words, "--all"]) == Exit.OK
     assert "CPU: B.\nKernels: 3 of 3 offered; with the module: 3; " in file.read_text()
-    for refused in (["--only", "x"], ["--all", "--only", "3"]):
-        assert cli.main([*words, *refused]) == Exit.USAGE
+    for options in (["--only", "x"], ["--all", "--only", "3"]):
+        assert cli.main([*words, *options]) == Exit.USAGE
     assert "--only x is in no release, such as 7.3.0+deb14" in capsys.readouterr().err
 
 

@@ -19,7 +19,7 @@ from bulkmm.results.result_tables import TIMES
 from bulkmm.shell import progress
 from bulkmm.worth import gain
 
-KEPT = Path(__file__).parents[2] / "results/AuthenticAMD-25-17-1/kernel-7.3.json"
+RESULT_FILE = Path(__file__).parents[2] / "results/AuthenticAMD-25-17-1/kernel-7.3.json"
 
 
 def make_result(scenario: str) -> Result:
@@ -157,7 +157,7 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert describe() == ["Of the whole nothing was measured on this CPU."]
     whole |= {"share_of_bind": [0.957, 0.98], "series_of_bind": "7.3"}
     assert f"is 95.7%{DASH}98.0% of the instructions" in describe()[1]
-    document = Document.read(KEPT)
+    document = Document.read(RESULT_FILE)
     for way, nbytes in (("qemu-1", 64), ("touch", 64), ("fork", 8)):
         rates = {"gb_per_s": [0.8, 1.0, 0.5], "function": 0.9}
         series = {"series": "6.18", "series_of_function": "6.12"}
@@ -168,7 +168,7 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def test_nothing_is_told_of_a_whole_without_a_sentence() -> None:
-    document = Document.read(KEPT)
+    document = Document.read(RESULT_FILE)
     document.results = [r for r in document.results if r.operation == "vmap"]
     (text,) = headlines.describe_whole([document])
     assert text.startswith("What a driver does around its mapping")
