@@ -77,9 +77,9 @@ def run_stage(args: argparse.Namespace) -> int:
     nbytes = size.parse_bytes(args.size or ("256M" if args.quick else "4G"), "1T")
     processes = args.processes or amount.FULL_PROCESSES
     progress = Progress().follow_events("bench: stage", "bench", processes)
-    with stage.make_file(args.file, nbytes) as path:
+    with progress as observer, stage.make_file(args.file, nbytes) as path:
         job = stage.Job(path, processes)
-        with populate.reserve_pages(job.size + stage.BUFFERS), progress as observer:
+        with populate.reserve_pages(job.size + stage.BUFFERS):
             document = stage.measure_stage(job, observer)
 
     return finish.finish_run(args, document, partial(_print_ways, document))

@@ -78,10 +78,10 @@ class Archive:
         """Fetch the package lists; report missing suites."""
         for name in ("lists/partial", "cache/archives/partial"):
             (self.home / name).mkdir(parents=True, exist_ok=True)
-        lines = roots.list_sources(SUITES, roots.SUITE, roots.OLDER)
-        text = "".join(f"{line}\n" for line in lines)
-        (self.home / "sources.list").write_text(text, encoding="ascii")
         with progress.step("fetching the archive's lists of packages"):
+            lines = roots.list_sources(SUITES, roots.SUITE, roots.OLDER)
+            text = "".join(f"{line}\n" for line in lines)
+            (self.home / "sources.list").write_text(text, encoding="ascii")
             try:
                 self.root.run(["apt-get", "-q", *self._apt(), "update"], 600)
             except ChildError as error:

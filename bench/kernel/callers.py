@@ -67,7 +67,8 @@ def update_table(args: argparse.Namespace) -> int:
     progress = Progress()
     rows, releases = read_table(TABLE.read_text("ascii") if TABLE.is_file() else "")
     for image in _list_images(args, progress):
-        text = read_text(image, progress)
+        with progress.show_status(f"reading {image}"):
+            text = read_text(image, progress)
         kernel = name_kernel(text.release)
         for function, callers in list_callers(text).items():
             rows.setdefault(function, {}).setdefault(callers, set()).add(kernel)

@@ -102,7 +102,7 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
             ]
             yield [stack.enter_context(context)[0] for context in contexts]
         return
-    from bench.kernel import archive, vmlinux
+    from bench.kernel import archive
     from lab import paths, run
     from lab.machine import root
 
@@ -112,6 +112,8 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
         with paths.lock_cache(progress) as cache:
             repository = archive.Archive(root.ensure_root(cache, progress))
             repository.update(progress)
+            from bench.kernel import vmlinux
+
             newest = {offer.series: offer for offer in reversed(repository.offers())}
             for offer in newest.values():
                 file = directory / offer.release
