@@ -273,7 +273,7 @@ def format_markdown(rows: Iterable[Row], offered: int) -> list[str]:
     cells = [(f"`{name}`", *rest) for name, *rest in (row.cells() for row in rows)]
     lines = Table(HEADINGS, cells).markdown()
     intro = [f"CPU: {cpus}.", summarise_rows(rows, offered)]
-    return [*intro, "", *lines]
+    return [*intro, "", *lines, ""]
 
 
 def _sort_rows(rows: Iterable[Row]) -> list[Row]:
