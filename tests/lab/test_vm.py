@@ -290,7 +290,7 @@ def _nothing_left(cache: Path) -> None:
 
 def test_interrupted_guest_leaves_nothing() -> None:
     argv = [*LAB, FSDAX, "--size", "4G"]
-    assert _stop_when("under TCG ...", argv, {}) == Exit.INTERRUPTED
+    assert _stop_when("under TCG", argv, {}) == Exit.INTERRUPTED
     _nothing_left(paths.cache_dir())
 
 
