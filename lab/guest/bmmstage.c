@@ -33,16 +33,16 @@ int ioctl(int fd, unsigned long request, ...)
 {
 	struct uffdio_copy *copy;
 	va_list args;
-	int said;
+	int result;
 
 	va_start(args, request);
 	copy = va_arg(args, void *);
 	va_end(args);
-	said = (int)syscall(SYS_ioctl, fd, request, copy);
+	result = (int)syscall(SYS_ioctl, fd, request, copy);
 	if (request == UFFDIO_COPY && copy->copy > 0)
 		__atomic_fetch_add(&copied, (size_t)copy->copy,
 				   __ATOMIC_RELAXED);
-	return said;
+	return result;
 }
 
 /* Writes a file of whole words and a few bytes, unless it is there. */
@@ -127,7 +127,7 @@ static unsigned long count_wrong(const char *at, size_t len)
 /* The node that all pages are on; x: several nodes. */
 static char find_node(char *at, size_t len)
 {
-	char found = 0, one;
+	char all = 0, digit;
 	int node;
 
 	for (size_t i = 0; i < len; i += SMALL) {
@@ -135,13 +135,14 @@ static char find_node(char *at, size_t len)
 
 		node = -1;
 		syscall(SYS_move_pages, 0, 1UL, &page, NULL, &node, 0);
-		one = node < 0 ? '-' : (char)('0' + node);
-		found = found && found != one ? 'x' : one;
+		digit = node < 0 ? '-' : (char)('0' + node);
+		all = all && all != digit ? 'x' : digit;
 	}
-	return found;
+	return all;
 }
 
-static void say(const struct bmm_memory *memory, const struct bmm_file *files)
+static void print_content(const struct bmm_memory *memory,
+			  const struct bmm_file *files)
 {
 	char *at = mmap(NULL, memory->len, PROT_READ, MAP_SHARED, memory->fd, 0);
 	unsigned long wrong = 0;
@@ -175,7 +176,7 @@ int main(int argc, char **argv)
 	huge = huge_bytes();
 	error = bmm_stage(&memory, files, 2, &options, NULL);
 	if (!error)
-		say(&memory, files);
+		print_content(&memory, files);
 	printf("error=%d copied=%zu folios=%lu huge=%d\n", -error, copied,
 	       number_in(FOLIOS, "%lu") - folios, huge_bytes() - huge >= BYTES);
 	return 0;
