@@ -35,10 +35,10 @@ python3 -m pip download -q --no-deps --only-binary :all: -d . \
 for wheel in *.whl; do
 	python3 -m zipfile -e "$wheel" .
 done
-umf=umf-1.2.0.data/data
-libraries=$umf/lib:tcmlib-1.6.0.data/data/lib
+umf=$PWD/umf-1.2.0.data/data
+libraries=$umf/lib:$PWD/tcmlib-1.6.0.data/data/lib
 
-gcc -O1 -Wall -I$umf/include -o program -x c - -L$umf/lib -lumf \
+gcc -O1 -Wall -I"$umf/include" -o program -x c - -L"$umf/lib" -lumf \
 	-Wl,--unresolved-symbols=ignore-in-shared-libs <<'END'
 #include <stdio.h>
 #include <string.h>
