@@ -199,7 +199,7 @@ def _fetch(
 def _whole(root: DebianRoot, release: str, progress: Progress) -> Kernel:
     """Return a release, fetched if the root has it not."""
     kernel = Kernel(root, release)
-    if (kernel.modules / "modules.dep").is_file():
+    if (kernel.modules / "modules.dep").is_file() and kernel.image.is_file():
         return kernel
     index = _index(root)
     if f"{HEADERS}{release}" not in index:
@@ -210,7 +210,11 @@ def _whole(root: DebianRoot, release: str, progress: Progress) -> Kernel:
         unpack_packages(root, debs)
         root.run(["depmod", release])
     if not kernel.image.is_file():
-        raise BulkmmError(f"the packages of {release} hold no kernel image")
+        where = f"linux-binary-unsigned-{release}"
+        raise BulkmmError(
+            f"the packages of {release} hold no kernel image "
+            f"(since 6.19 Debian's {where} has it)"
+        )
     return kernel
 
 

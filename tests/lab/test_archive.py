@@ -3,8 +3,10 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +166,42 @@ def test_a_memory_of_kernels_that_is_corrupted_is_none(tmp_path: Path) -> None:
     kernel = kernels.find_fetched(DebianRoot(tmp_path), "7.3")
     assert kernel
     assert kernel.release == "7.3.4"
+
+
+def test_packages_without_an_image_are_refused_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they leave in the root is no kernel; that of others is one."""
+    split, whole = "7.2.9+deb13-amd64", "7.3.4+deb13-amd64"
+    names = [f"linux-headers-{split}", f"linux-headers-{whole}"]
+    names += [f"linux-modules-{split}", f"linux-binary-unsigned-{whole}"]
+
+    @contextmanager
+    def fetch(_root: DebianRoot, packages: list[str], *_: object) -> Iterator[Any]:
+        yield [Path(name.partition(":")[0]) for name in packages]
+
+    def unpack(lab_root: DebianRoot, debs: list[Path]) -> None:
+        for name in (deb.name for deb in debs):
+            release = split if split in name else whole
+            modules = kernels.Kernel(lab_root, release).modules
+            modules.mkdir(parents=True, exist_ok=True)
+            has_image = name.startswith("linux-binary-")
+            (modules / ("vmlinuz.unsigned" if has_image else "modules.dep")).touch()
+
+    monkeypatch.setattr(kernels, "fetch_packages", fetch)
+    monkeypatch.setattr(kernels, "unpack_packages", unpack)
+    monkeypatch.setattr(DebianRoot, "run", lambda *_: "\n".join(names))
+    lab_root = DebianRoot(tmp_path)
+    lab_root.var.mkdir(parents=True)
+    for _again in range(2):
+        with pytest.raises(BulkmmError) as refusal:
+            kernels.fetch_kernel(lab_root, split, Progress())
+        assert str(refusal.value) == (
+            f"the packages of {split} hold no kernel image "
+            f"(since 6.19 Debian's linux-binary-unsigned-{split} has it)"
+        )
+    assert kernels.find_fetched(lab_root, split) is None
+    assert kernels.fetch_kernel(lab_root, whole, Progress()).image.is_file()
 
 
 def test_security_updates_give_kernels_and_nothing_else(
