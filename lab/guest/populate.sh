@@ -30,10 +30,18 @@ pool_visit() {
 		cached="$(grep -c streaming=0 "$TRACING/trace")"
 }
 
-# pass on what the library reports: NAME KIND MIB OPTION... (of bmmpool)
+# pass on what the library reports: NAME KIND MIB OPTION... (of bmmpool), or what the
+# kernel lacks to break a page
 pool_case() {
 	name=$1
 	shift
+	case " $* " in *" poison "*)
+		if [ ! -e /proc/sys/vm/memory_failure_recovery ]; then
+			report pool-case name="$name" lacks=CONFIG_MEMORY_FAILURE
+			return
+		fi
+		;;
+	esac
 	must bmmpool "$@"
 	report_said pool-case name="$name"
 }

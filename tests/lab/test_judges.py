@@ -109,6 +109,31 @@ def test_a_process_without_a_folio_was_refused_some(refusals: int) -> None:
     assert ("every byte zero (process 1)" in failed) is not refusals
 
 
+@pytest.mark.parametrize(
+    ("name", "lacking", "skipped"),
+    [
+        ("a broken page", ["CONFIG_MEMORY_FAILURE"], ": skipped"),
+        ("a broken page", ["CONFIG_MEMORY_FAILURE", ""], ""),
+        ("a broken page", ["CONFIG_HUGETLBFS"], ""),
+        ("bound to node 1", ["CONFIG_MEMORY_FAILURE"], ""),
+    ],
+)
+def test_only_a_page_that_cannot_be_broken_is_skipped(
+    name: str, lacking: list[str], skipped: str
+) -> None:
+    events = [on("start", release=RELEASE), on("zeroing", allocator="off")]
+    events += [on("pool-held", bytes=0)]
+    events += [on("pool-case", name="the rest of the file", error=1, wrong=0)]
+    case = on("pool-case", name=name, faults=0)
+    events += [{**case, "lacks": option} for option in lacking]
+    work = scenario.find_scenario("populate-guest").make()
+    checks = {check.name: check for check in work.checks(Outcome(events))}
+    assert checks[f"library: {name}{skipped}"].ok is bool(skipped)
+    if skipped:
+        assert f"library: {name}" not in checks
+        assert "lacks CONFIG_MEM" in checks[f"library: {name}{skipped}"].detail
+
+
 def test_a_comparison_that_says_nothing_is_no_verdict() -> None:
     with pytest.raises(GuestError, match="the comparison said"):
         memmap.check_comparison(on("compare", label="last", verdict="?"))
