@@ -15,6 +15,7 @@ from typing import Any
 from bench import goals
 from bench.kernel import history, patched
 from bulkmm.control import requirements
+from bulkmm.control.format import format_size
 from bulkmm.report import headlines, page
 from bulkmm.results import conditions, result_tables, size_grid, submit
 from bulkmm.results import host as machine
@@ -40,6 +41,7 @@ SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
 OF_GUEST = ("accelerator", "guest", "bulkmm", "revision", "date")
 PICTURE = RESULTS / "headlines.svg"
 WIDTH = 100
+MACHINE = "x86_64"  # of all results of kernels
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
     "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Whole "
@@ -137,10 +139,34 @@ def make_section(name: str, cpu_results: CpuResults) -> Iterator[str]:
             yield from (f"#### {title}", "")
             for sheet in sheets(documents):
                 yield from sheet.markdown()
+            if pattern == KERNELS and (amounts := describe_amounts(documents)):
+                yield from wrap_text(amounts)
             for document in documents:
                 yield from wrap_text(describe_document(document))
     yield from ("#### Goals that are not met", "")
     yield from list_missed(cpu_results)
+
+
+def describe_amounts(documents: list[Document]) -> str:
+    """Return which times of a row are of different amounts of memory."""
+    scenarios: dict[str, dict[int, list[str]]] = {}
+    for document in documents:
+        series = requirements.series_of(document.machine["kernel"])
+        for result in document.results:
+            names = scenarios.setdefault(result.scenario, {})
+            names.setdefault(result.bytes, [])
+            if series not in names[result.bytes]:
+                names[result.bytes].append(series)
+    by_amounts: dict[str, list[str]] = {}
+    for scenario, names in scenarios.items():
+        if len(names) > 1:
+            amounts = (f"{format_size(n)} ({', '.join(x)})" for n, x in names.items())
+            by_amounts.setdefault(" and ".join(amounts), []).append(scenario)
+    parts = [f"{amounts} in {', '.join(x)}" for amounts, x in by_amounts.items()]
+    if not parts:
+        return ""
+    what = "Not of the same amount of memory, so that only the ratios can be compared"
+    return f"{what}: {'; '.join(parts)}."
 
 
 def describe_document(document: Document) -> str:
@@ -284,11 +310,19 @@ def update_readme(text: str, cpus: dict[str, CpuResults]) -> str:
 
     def render(match: re.Match[str]) -> str:
         begin, cpu = match.groups()
-        if kernels := select_results(cpus.get(cpu, {}), KERNELS):
+        if kernels := list(select_pinned(cpus.get(cpu, {}))):
             return "\n".join([begin.rstrip(), *make_headlines(kernels), ""])
         raise BulkmmError(f"README.md names {cpu}, which is not in results")
 
     return FIGURES.sub(render, text)
+
+
+def select_pinned(cpu_results: CpuResults) -> Iterator[Document]:
+    """Yield the results of pinned kernels: the README has no room for all."""
+    pinned = requirements.read_kernels(f"pinned-{MACHINE}")
+    for document in select_results(cpu_results, KERNELS):
+        if requirements.series_of(document.machine["kernel"]) in pinned:
+            yield document
 
 
 def draw_picture(cpus: dict[str, CpuResults]) -> str:

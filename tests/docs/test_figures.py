@@ -33,6 +33,7 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
     cpus = {
         "one": {
             "kernel-6.12": made.kernel("6.12.1"),
+            "kernel-7.2": made.kernel("7.2.9"),  # not pinned
             "kernel-7.3": made.kernel("7.3.4", bulkmm_ms=80),
         }
     }
@@ -51,6 +52,20 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
         figures.update_readme(text.replace("begin one", "begin two"), cpus)
     with pytest.raises(BulkmmError, match="names one, which is not in results"):
         figures.update_readme(text, {"one": {"bench": made.bench()}})
+
+
+def test_the_page_says_where_only_ratios_can_be_compared() -> None:
+    documents = [made.kernel("6.12.1"), made.kernel("7.2.9"), made.kernel("7.3.4")]
+    assert figures.describe_amounts(documents) == ""
+    documents[1].results = [
+        replace(result, bytes=result.bytes // 2) if result.size == 2 << 20 else result
+        for result in documents[1].results
+    ]
+    assert re.fullmatch(
+        r"Not of the same .*: 1 GiB \(6\.12, 7\.3\) and 512 MiB \(7\.2\) in "
+        r"thp-2m-populate\.",
+        figures.describe_amounts(documents),
+    )
 
 
 def test_the_page_says_which_code_was_measured() -> None:
