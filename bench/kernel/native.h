@@ -44,6 +44,8 @@
 		fact(request);                                      \
 	})
 #define OFFSET(path) FACT("offset " path)
+#define BIT(path)    FACT("bit " path) /* in bits; NO_MEMBER: not there */
+#define NO_MEMBER    UINT64_MAX
 #define SIZE(name)   FACT("size " name)
 #define ENUM(name)   FACT("enum " name)
 

@@ -200,6 +200,7 @@ def _write(
 def describe_layout(types: Types) -> dict[str, int]:
     """Return what the harness wants to know of a kernel, by its BTF."""
     read = {
+        "bit": types.bit_of,
         "offset": types.offset_of,
         "size": types.size,
         "enum": types.enumerator_value,

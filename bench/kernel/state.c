@@ -133,7 +133,20 @@ void state_folios(char *pages, uint64_t nr, unsigned int order)
 		compound(pages + at * size, order);
 }
 
-/* Puts the task inside a system call, or (-1) in an exception. */
+/* A kernel with upstream/'s series clear has its tasks tell that they populate. */
+static void set_populate(bool populating)
+{
+	uint64_t bit = BIT("task_struct.in_populate");
+	uint8_t *byte, mask;
+
+	if (bit == NO_MEMBER)
+		return;
+	byte = &AT(uint8_t, symbol("init_task"), bit / 8);
+	mask = (uint8_t)(1U << bit % 8);
+	*byte = populating ? *byte | mask : *byte & ~mask;
+}
+
+/* Puts the task inside a system call that populates, or (-1) in an exception. */
 void state_syscall(long number)
 {
 	char *registers = symbol_or_null("__top_init_kernel_stack", 'k');
@@ -143,4 +156,5 @@ void state_syscall(long number)
 	/* not a kernel thread */
 	AT(uint32_t, symbol("init_task"), OFFSET("task_struct.flags")) = 0;
 	AT(long, registers, OFFSET("pt_regs.orig_ax")) = number;
+	set_populate(number >= 0);
 }

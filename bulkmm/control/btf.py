@@ -136,12 +136,12 @@ class Types:
         return int(struct.unpack_from("<I", self._data, at + 8)[0])
 
     def _find_member(self, at: int, name: str) -> tuple[int, int] | None:
-        """Return offset and type of a member, also inside anonymous members."""
+        """Return offset, in bits, and type; also of those in anonymous members."""
         _, entries = self._read_head(at)
         (info,) = struct.unpack_from("<I", self._data, at + 4)
         for cell in range(at + 12, at + 12 + 12 * entries, 12):
             kind, bits = struct.unpack_from("<II", self._data, cell + 4)
-            offset = (bits & 0xFFFFFF if info >> 31 else bits) // 8
+            offset = bits & 0xFFFFFF if info >> 31 else bits
             if (member_name := self._read_name(cell)) == name:
                 return offset, kind
             inner = self._find_type(kind)
@@ -160,7 +160,11 @@ class Types:
 
     def offset_of(self, path: str) -> int:
         """Return the offset of struct.member, in bytes."""
-        return self._find_path(path)[0]
+        return self._find_path(path)[0] // 8
+
+    def bit_of(self, path: str) -> int:
+        """Return the offset of struct.member, in bits; -1 if there is none."""
+        return self._find_path(path)[0] if self.has_member(path) else -1
 
     def _find_path(self, path: str) -> tuple[int, int]:
         struct_name, _, member = path.partition(".")

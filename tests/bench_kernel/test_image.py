@@ -126,6 +126,26 @@ def test_btf_whose_last_type_is_cut_off(cut: int) -> None:
         btf.Types(header + function[:size] + strings)
 
 
+def test_a_bit_of_a_task() -> None:
+    names = (b"", b"int", b"task", b"flags", b"in_populate")
+    strings = b"".join(name + b"\0" for name in names)
+    place = {name: strings.index(b"\0" + name + b"\0") + 1 for name in names[1:]}
+    number = struct.pack("<IIII", place[b"int"], 1 << 24, 4, 32)
+    # offsets of a struct with bit fields have their width above them
+    head = struct.pack("<III", place[b"task"], 1 << 31 | btf.STRUCT << 24 | 2, 8)
+    flags = struct.pack("<III", place[b"flags"], 1, 32)
+    populate = struct.pack("<III", place[b"in_populate"], 1, 1 << 24 | 37)
+    types = number + head + flags + populate
+    layout = (24, 0, len(types), len(types), len(strings))
+    kernel = btf.Types(
+        struct.pack("<HBBIIIII", btf.MAGIC, 1, 0, *layout) + types + strings
+    )
+    assert kernel.bit_of("task.in_populate") == 37
+    assert kernel.offset_of("task.in_populate") == kernel.offset_of("task.flags") == 4
+    assert kernel.bit_of("task.flags") == 32
+    assert kernel.bit_of("task.populate") == -1
+
+
 def alternative(new: bytes, flags: int, *features: int) -> bytes:
     """Return what becomes of eight bytes for which feature 7 has others."""
     entry = patch.ALT.pack(-32, 8 - 36, 7, flags, 8, len(new))
