@@ -18,6 +18,14 @@ from lab.scenario.base import Scenario
 REFUSALS = {"memmap": ("-114",), "vmap": ("-91", "-2")}
 OTHERWISE = {"memmap": ("0",), "vmap": ("0", "-2")}
 LARGEST = f"{1 << 20} kB"  # hugetlb pages
+FOLIOS, HUGE_PAGES = 4, 512  # of 2 MiB
+# ways of bmmfault, and (pinned, or locked) of bmmpin, which has as many folios
+POPULATED = {
+    "thp": ("write-first", "read", "madv-populate", "map-populate"),
+    "pinned": ("touch", "read-call", "mlock", "io-uring"),
+    "hugetlb": ("write-first", "memfd", "madv-populate", "map-populate", "fallocate"),
+}
+TOUCHING = ("write-first", "read", "memfd", "touch", "read-call")
 
 
 class Kunit(Scenario):
@@ -66,6 +74,34 @@ class Fork(Scenario):
         yield Check(
             "pages of 1 GiB were tried", LARGEST in cases, f"{len(cases)} sizes"
         )
+
+
+class Populated(Scenario):
+    """Folios brought in by calls that populate, and touched: what bypasses caches."""
+
+    def lines(self) -> list[str]:
+        lines = ["past_caches", "folios thp 2048"]
+        for kind, ways in POPULATED.items():
+            if kind == "hugetlb":
+                lines.append(f"folios hugetlb 2048 {FOLIOS}")
+            for way in ways:
+                few = f"-n {FOLIOS} -b {FOLIOS} {kind} 2048"
+                program = "bmmpin" if kind == "pinned" else f"bmmfault {few}"
+                lines.append(f"past {kind} {way} {program} {way}")
+        return lines
+
+    def judge(self, outcome: Outcome) -> Iterable[Check]:
+        events = outcome.of("past")
+        ways = [f"{event['kind']} {event['way']}" for event in events]
+        wanted = [f"{kind} {way}" for kind, ways in POPULATED.items() for way in ways]
+        yield Check(base.WHOLE, ways == wanted, f"ways: {len(ways)}")
+        for event, way in zip(events, ways, strict=True):
+            touched = event["way"] in TOUCHING
+            pages, whole = int(event["pages"]), FOLIOS * HUGE_PAGES
+            # 6.12 clears twice if the allocator does, too
+            ok = pages == 0 if touched else pages in (whole, 2 * whole)
+            name = f"{way}: {'in' if touched else 'past'} the caches"
+            yield Check(name, ok, f"{pages} of {whole} pages past them")
 
 
 class Hooks(Scenario):
@@ -134,6 +170,29 @@ SCENARIOS = (
         machine=base.Machine(
             cmdline=base.GIB_PAGE,
             suite=FORK,
+        ),
+    ),
+    Populated(
+        "clear-patched",
+        "which calls clear past the caches on a kernel with the patches in upstream/",
+        "all pages that a call populates or pins, with init_on_alloc too; none that "
+        "is touched",
+        family="clear",
+        path="clear",
+        takes=("init_on_alloc",),
+        runs=base.Runs(
+            full=(),
+            debug=dict.fromkeys(
+                kernel_kinds.PATCHED, ("--init-on-alloc 0", "--init-on-alloc 1")
+            ),
+        ),
+        needs=base.Needs(
+            kinds=kernel_kinds.PATCHED,
+            x86_only="stores past the caches are",
+        ),
+        seconds=30,
+        machine=base.Machine(
+            memory=1024,
         ),
     ),
     Hooks(

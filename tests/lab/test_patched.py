@@ -14,7 +14,7 @@ from lab.machine.kernel_kinds import Kind
 from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
 from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
-from lab.scenario import patched
+from lab.scenario import base, patched
 
 STATES = ("state ", "clear_state ", "each_backend ")
 # as /sys/kernel/debug/kunit/SUITE/results has it
@@ -211,11 +211,34 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
         assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
 
 
+def test_what_is_populated_is_cleared_past_the_caches() -> None:
+    work = scenario.find_scenario("clear-patched").make()
+    whole = patched.FOLIOS * patched.HUGE_PAGES
+    events = [
+        on("past", kind=kind, way=way, pages=0 if way in patched.TOUCHING else whole)
+        for kind, ways in patched.POPULATED.items()
+        for way in ways
+    ]
+    outcome = Outcome(events)
+    assert failing(work, outcome) == set()
+    for way, pages, check in (
+        ("fallocate", 0, "hugetlb fallocate: past the caches"),
+        ("io-uring", whole - 512, "pinned io-uring: past the caches"),
+        ("memfd", 512, "hugetlb memfd: in the caches"),
+    ):
+        changed = judgelib.changed(outcome, on(way=way), on(pages=pages))
+        assert failing(work, changed) == {check}
+    twice = judgelib.changed(outcome, on(way="mlock"), on(pages=2 * whole))
+    assert failing(work, twice) == set()
+    missing = judgelib.changed(outcome, on(way="mlock"), DROP)
+    assert failing(work, missing) == {base.WHOLE}
+
+
 @pytest.mark.vm
 @pytest.mark.release  # the kernel is built for minutes
 @pytest.mark.parametrize("name", kernel_kinds.PATCHED)
 def test_the_patches_pass_their_tests(name: str, tmp_path: Path) -> None:
     run = lablib.passed(tmp_path, "kunit", "--kernel", name)["run"]
     assert run["tests"]
-    for scenario_name in ("hook-patched", "hugetlb-fork"):
+    for scenario_name in ("hook-patched", "hugetlb-fork", "clear-patched"):
         lablib.passed(tmp_path, scenario_name, "--kernel", name)
