@@ -80,7 +80,7 @@ class Populated(Scenario):
     """Folios brought in by calls that populate, and touched: what bypasses caches."""
 
     def lines(self) -> list[str]:
-        lines = ["past_caches", "folios thp 2048"]
+        lines = ["modules bulkmm_lab", "folios thp 2048"]
         for kind, ways in POPULATED.items():
             if kind == "hugetlb":
                 lines.append(f"folios hugetlb 2048 {FOLIOS}")
@@ -88,7 +88,7 @@ class Populated(Scenario):
                 few = f"-n {FOLIOS} -b {FOLIOS} {kind} 2048"
                 program = "bmmpin" if kind == "pinned" else f"bmmfault {few}"
                 lines.append(f"past {kind} {way} {program} {way}")
-        return lines
+        return [*lines, "must rmmod bulkmm_lab"]
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         events = outcome.of("past")

@@ -19,7 +19,7 @@ static const struct bmm_lab_part *const parts[] = {
 #ifdef CONFIG_DEVICE_PRIVATE
 	&bmm_lab_private,
 #endif
-	&bmm_lab_ruin,
+	&bmm_lab_ruin,	  &bmm_lab_past,
 };
 
 static bool ready[ARRAY_SIZE(parts)];
