@@ -26,7 +26,10 @@ CLAIM = re.compile(
     r"works on|for Debian's)\b"
 )
 DENIAL = re.compile(r"\b(?:not|no|refuse\w*|other|before|since|none|would|rules out)\b")
-UNIVERSAL = re.compile(r"\b(?:every|all|any) kernels? (?:image )?(?:of|in|from) Debian")
+UNIVERSAL = re.compile(
+    r"\b(?:every|each|all|any) (?:kernels?|series|releases?|flavours?) "
+    r"(?:images? )?(?:of|in|from) Debian"
+)
 OFFERED = re.compile(r"^Kernels: (\d+) of (\d+) offered", re.MULTILINE)
 
 
@@ -71,6 +74,7 @@ def test_no_page_claims_a_kernel_that_is_not_listed(page: Path) -> None:
         ("| a | the module loads into 7.0 |\n", True),
         ("Any kernel from 6.1 to 7.3 will do.", True),
         ("on [every kernel of Debian's archive](kernels.md)", True),
+        ("or the newest of each series of Debian's archive", True),
         (f"It is tested on Linux {', '.join(sorted(TESTED))}.", False),
         ("The module does not build for 6.8.", False),
         ("Kernels tested took 6.1 to 7.3 times as long: 6.8 ms.", False),
