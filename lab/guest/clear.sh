@@ -109,14 +109,16 @@ each_backend() {
 
 # four processes of a soak fault folios in: SECONDS
 soakers() {
-	folios thp 64
+	kib=64
+	[ -e $HUGE/hugepages-${kib}kB ] || kib=2048 # 6.1
+	folios thp $kib
 	echo madvise >$THP_2M
 	set -- bmmfault -t "$1" -u /tmp/soaked
 	worker 1 "$@" -b 4 thp 2048 write-middle write-last read fork
 	worker 2 "$@" -b 8 thp 2048 madv-populate write-first
 	worker 3 "$@" -b 4 hugetlb 2048 write-first read madv-populate \
 		map-populate memfd fallocate
-	worker 4 "$@" -b 32 thp 64 write-middle madv-populate fork
+	worker 4 "$@" -b $((2048 / kib)) thp $kib write-middle madv-populate fork
 	(
 		while working; do resize; done
 		echo 0 >$POOLS/hugepages-2048kB/nr_hugepages
