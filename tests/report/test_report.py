@@ -132,6 +132,17 @@ def test_every_cell_has_its_heading(root: ET.Element) -> None:
             assert not labels or labels == headings[1:]
 
 
+def test_words_in_charts_can_be_read_on_a_telephone(page_text: str) -> None:
+    """A chart is as wide as the screen there, without margins and frame."""
+    telephone = page_text.partition("@media (max-width: 40rem)")[2]
+    size = re.search(r"\.panels svg {[^}]*width: 100%; font-size: (\d+)px", telephone)
+    widths = re.findall(r'class="ratios" viewBox="0 0 (\d+) ', page_text)
+    assert size
+    assert widths
+    for width in widths:
+        assert int(size[1]) * (390 - 49) / int(width) > 9.5, "px"
+
+
 def test_results_without_ratios_or_figures() -> None:
     lone = made.document([made.arm("alone", "only", 1, 1)], [])
     for document in (lone, made.document([], [])):
