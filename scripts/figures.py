@@ -165,8 +165,8 @@ def describe_amounts(documents: list[Document]) -> str:
     parts = [f"{amounts} in {', '.join(x)}" for amounts, x in by_amounts.items()]
     if not parts:
         return ""
-    what = "Not of the same amount of memory, so that only the ratios can be compared"
-    return f"{what}: {'; '.join(parts)}."
+    lead = "Not of the same amount of memory, so that only the ratios can be compared"
+    return f"{lead}: {'; '.join(parts)}."
 
 
 def describe_document(document: Document) -> str:
