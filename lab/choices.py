@@ -8,7 +8,7 @@ import argparse
 import re
 from typing import Any
 
-from bulkmm.shell import options, size
+from bulkmm.shell import files, options, size
 from bulkmm.shell.errors import UsageError
 from bulkmm.shell.size import MIB
 
@@ -104,3 +104,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def collect_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return those that a command line sets."""
     return {name: getattr(args, name) for name in FLAGS if name in args}
+
+
+def compile_pattern(regex: str | None) -> re.Pattern[str]:
+    """Return the pattern a name must contain; without --only it is empty."""
+    try:
+        return re.compile(regex or "")
+    except re.error as error:
+        raise UsageError(f"--only {regex}: {error}") from error
+
+
+def need_places(args: argparse.Namespace) -> None:
+    """Reject unwritable outputs before hours of work."""
+    if args.output:
+        files.need_place(args.output, "the page")
+    if args.resume and not args.json_dir:
+        raise UsageError("--resume needs --json-dir: it says where the results lie")
+    if args.json_dir:
+        args.json_dir.mkdir(parents=True, exist_ok=True)

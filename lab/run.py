@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run of a scenario, from nothing to its result document."""
 
-import os
-import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -22,9 +19,9 @@ from lab.choices import CPUS
 from lab.machine import (
     accel,
     build,
+    cached,
     disk,
     image,
-    kernel_build,
     kernel_modules,
     kernels,
     root,
@@ -36,7 +33,6 @@ from lab.machine.kernels import Kernel
 from lab.paths import (
     PROJECT,
     content_key,
-    lock_cache,
     need_sources,
     protect_cache,
     wait_turn,
@@ -96,14 +92,6 @@ class Prepared:
     disk: Path | None
 
 
-def need_root() -> None:
-    """Raise early unless this is root on x86_64."""
-    if os.geteuid():
-        raise BulkmmError("the lab needs root (it makes a Debian root): use sudo")
-    if platform.machine() != "x86_64":
-        raise BulkmmError(f"the lab runs on x86_64 only, not on {platform.machine()}")
-
-
 def need_memory(need: int) -> None:
     """Reject runs that would exhaust the host's memory."""
     have = (host.memory_kib("MemAvailable") or 0) * 1024
@@ -112,43 +100,6 @@ def need_memory(need: int) -> None:
             f"no memory for the guest: {need / 1e9:.0f} GB are needed, "
             f"{have / 1e9:.1f} GB are available"
         )
-
-
-def ensure_kernel(
-    debian_root: root.DebianRoot, choice: kernels.Choice, progress: Progress
-) -> Kernel:
-    """Return a stock kernel or one of the lab's own, from the cache where possible."""
-    if choice.kind:
-        return kernel_build.build_kernel(debian_root, choice.kind, progress)
-    return kernels.fetch_kernel(debian_root, choice.name, progress, choice.arch)
-
-
-@contextmanager
-def lock_with_kernels(
-    choices: Iterable[kernels.Choice], progress: Progress
-) -> Iterator[Path]:
-    """Lock the cache once it has those of these kernels that the lab builds.
-
-    That takes minutes, in which other commands have the cache.
-    """
-    for kind in filter(None, (choice.kind for choice in choices)):
-        with ExitStack() as stack:
-            with lock_cache(progress) as cache:
-                debian_root = root.ensure_root(cache, progress)
-                if kernel_build.find_built(debian_root, kind):
-                    continue
-                kernel_build.prepare_build(debian_root, kind, progress)
-                stack.enter_context(protect_cache(cache))
-            kernel_build.build_kernel(debian_root, kind, progress)
-    with lock_cache(progress) as cache:
-        yield cache
-
-
-def find_cached(debian_root: root.DebianRoot, choice: kernels.Choice) -> Kernel | None:
-    """Return a kernel if there is nothing to fetch or build."""
-    if choice.kind:
-        return kernel_build.find_built(debian_root, choice.kind)
-    return kernels.find_fetched(debian_root, choice.name, choice.arch)
 
 
 def identify_run(ready: Prepared) -> str:
@@ -163,9 +114,9 @@ def identify_run(ready: Prepared) -> str:
 
 def identify_request(request: Request) -> str:
     """Return the identity that a run would have."""
-    need_root()
+    cached.need_root()
     progress = Progress()
-    with lock_with_kernels([request.kernel], progress) as cache:
+    with cached.lock_with_kernels([request.kernel], progress) as cache:
         return identify_run(prepare_run(cache, request, progress))
 
 
@@ -173,7 +124,9 @@ def prepare_run(cache: Path, request: Request, progress: Progress) -> Prepared:
     """Return root, kernel, guest and module of a run, from the cache if possible."""
     scenario = request.scenario
     machine = scenario.machine
-    kernel = ensure_kernel(root.ensure_root(cache, progress), request.kernel, progress)
+    kernel = cached.ensure_kernel(
+        root.ensure_root(cache, progress), request.kernel, progress
+    )
     defines = sorted([*request.defines, *scenario.defines])
     place = build.ensure_products(kernel, defines, progress)
     modules = [place / product for product in build.PRODUCTS]
@@ -213,11 +166,11 @@ def run_scenario(request: Request) -> Document:
     """Run a scenario and return its document; checks may have failed."""
     check_request(request)
     need_sources()
-    need_root()
+    cached.need_root()
     need_memory(request.memory_limit)
     progress = Progress()
     with ExitStack() as stack:
-        with lock_with_kernels([request.kernel], progress) as cache:
+        with cached.lock_with_kernels([request.kernel], progress) as cache:
             ready = prepare_run(cache, request, progress)
             accelerator = accel.choose_accelerator(
                 request.accel, ready.kernel, ready.base, progress

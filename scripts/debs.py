@@ -9,8 +9,8 @@ from pathlib import Path
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.machine import debs
+from lab.machine.cached import need_root
 from lab.paths import lock_cache
-from lab.run import need_root
 
 
 def main() -> int:

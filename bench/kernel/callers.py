@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""``bulkmm lab callers``: record which functions call those that the module hooks.
-
-Images are read as module/callers.c reads a running kernel: direct calls and jumps
-between _stext and _etext, each by the function that it is in.
-"""
+"""``bulkmm lab callers``: record which functions call those that the module hooks."""
 
 import argparse
-import bisect
 import re
+import shutil
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from bench.kernel import find
 from bench.kernel.archive import Archive
 from bulkmm.control import requirements
 from bulkmm.shell import files
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError
+from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
-from lab import run
-from lab.commands.matrix import compile_pattern
-from lab.machine import root
+from lab.choices import compile_pattern
+from lab.machine import cached, root
 from lab.paths import PROJECT, lock_cache, make_scratch, need_sources
-
-if TYPE_CHECKING:  # numpy takes long to load
-    from bench.kernel.vmlinux import Bytes, Places
 
 TABLE = PROJECT / "module" / "callers.def"
 HEAD = """\
@@ -37,26 +28,11 @@ HEAD = """\
 """
 ROW = re.compile(r'BMM_CALLERS\((\w+),\s*"([^"]*)",\s*"([^"]*)"\)')
 READ = re.compile(r"^ \* {4}(\S+)$", re.MULTILINE)
-ARM_MAGIC = slice(0x38, 0x3C)  # of an arm64 image, which begins with its text
-BANNER = re.compile(rb"Linux version (\S+) \(")
 FLAVOUR = re.compile(r"-([a-z].*)")
-SUFFIX = re.compile(r"[.$].*")  # what compilers append
 WIDTH = 70
-JUMP, TWO_BYTES, JUMP_IF = 0xE9, 0x0F, 0x80  # x86: of opcodes
-BRANCH, BRANCH_MASK = 0x14000000, 0x7C000000  # arm64: B and BL
 
 Kernels = set[str]
 Rows = dict[str, dict[str, Kernels]]  # by function and callers
-
-
-class Text(NamedTuple):
-    """A kernel's text at the addresses of its symbols."""
-
-    release: str
-    start: int
-    code: "Bytes"
-    lines: list[tuple[int, str]]  # its symbols, as in kallsyms
-    is_arm: bool
 
 
 def update_table(args: argparse.Namespace) -> int:
@@ -68,14 +44,22 @@ def update_table(args: argparse.Namespace) -> int:
     rows, releases = read_table(TABLE.read_text("ascii") if TABLE.is_file() else "")
     for image in _list_images(args, progress):
         with progress.show_status(f"reading {image}"):
-            text = read_text(image, progress)
-        kernel = name_kernel(text.release)
-        for function, callers in list_callers(text).items():
+            release, by_function = _read_callers(image, progress)
+        kernel = name_kernel(release)
+        for function, callers in by_function.items():
             rows.setdefault(function, {}).setdefault(callers, set()).add(kernel)
-        releases.add(text.release)
+        releases.add(release)
         files.write_file(TABLE, format_table(rows, releases), "the table")
-        progress.note(f"read {text.release}")
+        progress.note(f"read {release}")
     return Exit.OK
+
+
+def _read_callers(image: Path, progress: Progress) -> tuple[str, dict[str, str]]:
+    """Return a kernel's release, and the callers of each hooked function."""
+    from bench.kernel import image_calls  # numpy takes long to load
+
+    text = image_calls.read_text(image, progress)
+    return text.release, image_calls.list_callers(text)
 
 
 def _list_images(args: argparse.Namespace, progress: Progress) -> Iterator[Path]:
@@ -85,10 +69,8 @@ def _list_images(args: argparse.Namespace, progress: Progress) -> Iterator[Path]
             yield image
     if not args.only:
         return
-    from bench.kernel import vmlinux
-
     selection = compile_pattern(args.only)
-    run.need_root()
+    cached.need_root()
     with make_scratch("bulkmm-callers-") as place:
         with lock_cache(progress) as cache:
             archive = Archive(root.ensure_root(cache, progress))
@@ -96,96 +78,9 @@ def _list_images(args: argparse.Namespace, progress: Progress) -> Iterator[Path]
         for offer in archive.offers():
             if not selection.search(offer.release):
                 continue
-            image = place / "vmlinuz"
             with lock_cache(progress), archive.fetched((offer.image,)) as debs:
-                image.write_bytes(vmlinux.boot_file(debs[0]))
+                image = Path(shutil.copy(debs[0], place / "image.deb"))
             yield image
-
-
-def read_text(file: Path, progress: Progress) -> Text:
-    """Return the text of a kernel image for x86-64 or arm64."""
-    import numpy as np
-
-    from bench.kernel import symbols, vmlinux
-
-    boot = vmlinux.boot_file(file)
-    if boot[ARM_MAGIC] != b"ARM\x64":
-        image = vmlinux.read_image(file)
-        lines = _read_lines(symbols.cut_tables(image), image.release, progress)
-        lines = [(image.place(at), name) for at, name in lines]
-        start, size = _find_text(file, {name: at for at, name in lines})
-        return Text(image.release, start, image.at(start, size), lines, is_arm=False)
-    banner = BANNER.search(boot)
-    release = banner[1].decode() if banner else "unknown"
-    lines = _read_lines(boot, release, progress)
-    places = {name: at for at, name in lines}
-    start, size = _find_text(file, places)
-    code = np.frombuffer(boot, np.uint8)[start - places.get("_text", start) :]
-    return Text(release, start, code[:size], lines, is_arm=True)
-
-
-def _read_lines(
-    tables: bytes, release: str, progress: Progress
-) -> list[tuple[int, str]]:
-    """Return addresses and names of an image's symbols."""
-    from bench.kernel import symbols
-
-    with progress.step(f"reading the symbols of {release}"):
-        lines = map(str.split, symbols.run_finder(tables, release))
-        return [(int(address, 16), name) for address, _, name in lines]
-
-
-def _find_text(file: Path, places: dict[str, int]) -> tuple[int, int]:
-    """Return address and size of the text that is there after boot."""
-    try:
-        return places["_stext"], places["_etext"] - places["_stext"]
-    except KeyError as error:
-        raise BulkmmError(f"{file}: the kernel has no symbol {error}") from error
-
-
-def list_callers(text: Text) -> dict[str, str]:
-    """Return the callers of each hooked function that the kernel has."""
-    machine = "arm64" if text.is_arm else "x86_64"
-    hooked = {
-        name
-        for path in requirements.read_table(machine).paths
-        for group in path.hooks.values()
-        for name in group
-    }
-    functions: dict[int, str] = {}
-    for at, name in text.lines:
-        functions.setdefault(at, name)
-    places = sorted(functions)
-    sites, targets = find_calls(text)
-    callers = {}
-    for at, name in text.lines:
-        if name not in hooked:
-            continue
-        inside = (
-            functions[places[bisect.bisect_right(places, int(site)) - 1]]
-            for site in sites[targets == at]
-        )
-        names = {SUFFIX.sub("", one) for one in inside} - {name}
-        callers[name] = " ".join(sorted(names))
-    return callers
-
-
-def find_calls(text: Text) -> tuple["Places", "Places"]:
-    """Return the addresses of direct calls and jumps, and where they lead."""
-    import numpy as np
-
-    code = text.code
-    if text.is_arm:
-        words = code[: len(code) & ~3].view("<u4")
-        at = np.flatnonzero((words & BRANCH_MASK) == BRANCH)
-        distances = ((words[at] << np.uint32(6)).view("<i4") >> 6).astype(np.int64)
-        return text.start + 4 * at, text.start + 4 * (at + distances)
-    near = np.flatnonzero((code[:-5] | 1) == JUMP) + 1  # a call differs in bit 0
-    jumps = (code[1:-4] & 0xF0) == JUMP_IF
-    conditional = np.flatnonzero((code[:-5] == TWO_BYTES) & jumps) + 2
-    at = np.concatenate((near, conditional[conditional + 4 <= len(code)]))
-    distances = code[at[:, None] + np.arange(4)].view("<i4")[:, 0]
-    return text.start + at - 1, text.start + at + 4 + distances
 
 
 def name_kernel(release: str) -> str:

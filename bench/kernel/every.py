@@ -22,10 +22,9 @@ from bulkmm.results.table import Table, print_lines
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
-from lab import run
+from lab.choices import compile_pattern, need_places
 from lab.commands import page
-from lab.commands.matrix import compile_pattern, need_places
-from lab.machine import build, root
+from lab.machine import build, cached, root
 from lab.machine.arch import X86_64
 from lab.machine.kernels import Kernel, split_release
 from lab.paths import (
@@ -79,7 +78,7 @@ def check_archive(args: argparse.Namespace) -> int:
         raise UsageError("--only searches all releases: give it without --all")
     pattern = compile_pattern(args.only)
     need_sources()
-    run.need_root()
+    cached.need_root()
     progress = Progress()
     with ExitStack() as stack:
         with lock_cache(progress) as cache:

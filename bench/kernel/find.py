@@ -68,16 +68,16 @@ def of_lab(
     name: str, module_file: Path | None, progress: Progress, *, build_module: bool
 ) -> tuple[Path, Path | None]:
     """Return a kernel of the lab and its module; locks only to make them."""
-    from lab import paths, run
-    from lab.machine import build, kernels, root
+    from lab import paths
+    from lab.machine import build, cached, kernels, root
 
     paths.need_sources()
     choice = kernels.find_kernel(name)
-    kernel = run.find_cached(root.locate_root(paths.cache_dir()), choice)
+    kernel = cached.find_cached(root.locate_root(paths.cache_dir()), choice)
     if not kernel or (build_module and not build.locate_build(kernel, []).is_dir()):
-        run.need_root()
-        with run.lock_with_kernels([choice], progress) as cache:
-            kernel = run.ensure_kernel(
+        cached.need_root()
+        with cached.lock_with_kernels([choice], progress) as cache:
+            kernel = cached.ensure_kernel(
                 root.ensure_root(cache, progress), choice, progress
             )
             if build_module:

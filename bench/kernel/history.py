@@ -103,11 +103,11 @@ def _images(names: Sequence[str], progress: Progress) -> Iterator[list[Path]]:
             yield [stack.enter_context(context)[0] for context in contexts]
         return
     from bench.kernel import archive
-    from lab import paths, run
-    from lab.machine import root
+    from lab import paths
+    from lab.machine import cached, root
 
     paths.need_sources()
-    run.need_root()
+    cached.need_root()
     with paths.make_scratch("bulkmm-history-") as directory:
         with paths.lock_cache(progress) as cache:
             repository = archive.Archive(root.ensure_root(cache, progress))

@@ -5,7 +5,6 @@ A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 """
 
 import argparse
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +14,15 @@ from bulkmm.control import requirements
 from bulkmm.control.module import parse_hooks
 from bulkmm.results import conditions, result_tables
 from bulkmm.results.model import Document, Ratio
-from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
 from lab import run
+from lab.choices import compile_pattern, need_places
 from lab.commands import page
 from lab.commands.grid import Grid
 from lab.commands.run import parse_request
 from lab.machine import arch as archs
-from lab.machine import kernel_kinds, kernels, root, versions
+from lab.machine import cached, kernel_kinds, kernels, root, versions
 from lab.paths import lock_cache, need_sources
 from lab.scenario import SCENARIOS, Scenario
 
@@ -78,7 +77,7 @@ def run_matrix(args: argparse.Namespace) -> int:
     need_places(args)
     # or each run would fail, and the page say so of each
     need_sources()
-    run.need_root()
+    cached.need_root()
     if args.newest:
         selection = _newer(selection)
         if not selection:
@@ -147,24 +146,6 @@ def _newer(cells: list[Cell]) -> list[Cell]:
     progress.note(f"newer than what is pinned: {where}")
     newer_cells = [cell for cell in cells if (cell.kernel, cell.arch) in newer]
     return [replace(one, kernel=newer[one.kernel, one.arch]) for one in newer_cells]
-
-
-def compile_pattern(regex: str | None) -> re.Pattern[str]:
-    """Return the pattern a name must contain; without --only it is empty."""
-    try:
-        return re.compile(regex or "")
-    except re.error as error:
-        raise UsageError(f"--only {regex}: {error}") from error
-
-
-def need_places(args: argparse.Namespace) -> None:
-    """Reject unwritable outputs before hours of work."""
-    if args.output:
-        files.need_place(args.output, "the page")
-    if args.resume and not args.json_dir:
-        raise UsageError("--resume needs --json-dir: it says where the results lie")
-    if args.json_dir:
-        args.json_dir.mkdir(parents=True, exist_ok=True)
 
 
 def _run_cell(cell: Cell, to: Path | None, *, resume: bool) -> Line:

@@ -9,7 +9,7 @@ from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.shell.progress import Progress
 from lab import run, scenario
 from lab.commands.run import parse_request
-from lab.machine import arch, build, kernels
+from lab.machine import arch, build, cached, kernels
 from lab.paths import claim_path, lock_cache, need_sources
 
 
@@ -26,9 +26,9 @@ def prepare_runs(args: argparse.Namespace) -> int:
         if not kernels.find_problem(name, target)
     ]
     need_sources()
-    run.need_root()
+    cached.need_root()
     progress = Progress()
-    with run.lock_with_kernels(wanted, progress) as cache:
+    with cached.lock_with_kernels(wanted, progress) as cache:
         for kernel in wanted:
             for request in list_requests(kernel, defines):
                 ready = run.prepare_run(cache, request, progress)
@@ -49,7 +49,7 @@ def list_requests(kernel: kernels.Choice, defines: list[str]) -> list[run.Reques
 
 def clean_cache(_args: argparse.Namespace) -> int:
     """Remove the lab's cache (nothing in it is ever mounted)."""
-    run.need_root()
+    cached.need_root()
     with lock_cache(Progress()) as cache, claim_path(cache) as unused:
         if not unused:
             raise BulkmmError(

@@ -220,6 +220,13 @@ def test_an_error_comes_before_what_takes_long_to_load(words: str) -> None:
     assert list_imports(words.split(), "numpy", "scipy", "elftools") == []
 
 
+@pytest.mark.parametrize(
+    "words", ["lab kernels --only (", "lab callers nothing", "bench history nothing"]
+)
+def test_what_boots_nothing_loads_no_scenarios(words: str) -> None:
+    assert list_imports(words.split(), "lab.scenario", "lab.run") == []
+
+
 @pytest.mark.parametrize(("words", "code", "message"), list_rows(UNLOADED))
 def test_without_what_it_needs(
     kernel: Fake,

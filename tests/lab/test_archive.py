@@ -15,8 +15,8 @@ from bench.kernel.archive import Archive, Offer, select_newest, select_offers
 from bulkmm import cli
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.shell.progress import Progress
-from lab import paths, run
-from lab.machine import kernels, root
+from lab import paths
+from lab.machine import cached, kernels, root
 from lab.machine.arch import X86_64
 from lab.machine.root import DebianRoot
 
@@ -34,7 +34,7 @@ def offline_archive(
 
     archive = Archive(DebianRoot(empty_cache / "root"))
     archive.home.mkdir(parents=True)
-    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(cached, "need_root", lambda: None)
     monkeypatch.setattr(root, "ensure_root", lambda *_: archive.root)
     monkeypatch.setattr(Archive, "update", lambda *_: None)
     monkeypatch.setattr(Archive, "offers", lambda _: OFFERS)

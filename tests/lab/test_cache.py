@@ -12,7 +12,7 @@ from bulkmm.shell.errors import BulkmmError, UsageError
 from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.commands import prepare
-from lab.machine import vm
+from lab.machine import cached, vm
 from lab.machine.root import DebianRoot
 
 
@@ -85,7 +85,7 @@ def test_a_run_removes_what_nobody_has(tmp_path: Path) -> None:
 def test_what_a_guest_uses_is_not_cleaned(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(cached, "need_root", lambda: None)
     cache = empty_cache
     (cache / "root-1/files").mkdir(parents=True)
     (cache / "root-1/files/console").touch()

@@ -10,6 +10,7 @@ from bulkmm.results.model import Check, Document
 from lab import run
 from lab.commands import page
 from lab.commands.grid import Grid
+from lab.machine import cached
 
 OLD = """\
 | path | scenario | 7.3-debug.6c0026-amd64 x86_64 | 7.3.4-patched.0f2f51-amd64 x86_64 |
@@ -80,7 +81,7 @@ def test_quick_runs_of_some_join_those_of_their_part(
         document.run["kernel"] = request.kernel.name
         return document
 
-    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(cached, "need_root", lambda: None)
     monkeypatch.setattr(run, "run_scenario", booted)
     file = tmp_path / "page.md"
     full = "<!-- generated: begin -->\nfull\n<!-- generated: end -->\n"

@@ -13,8 +13,9 @@ from programs import run_program
 from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
-from lab import judge, paths, run
+from lab import judge, paths
 from lab.machine import (
+    cached,
     kernel_build,
     kernel_kinds,
     kernels,
@@ -139,10 +140,10 @@ def test_a_build_leaves_the_cache_to_other_commands(
         monkeypatch.setattr(kernels, name, lambda *_: stock)
     monkeypatch.setattr(kernel_build.Build, "run", build)
     for _ in range(2):
-        with run.lock_with_kernels(
+        with cached.lock_with_kernels(
             map(kernels.find_kernel, ("7.3", "debug")), Progress()
         ) as cache:
-            assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
+            assert cached.ensure_kernel(lab, debug, Progress()).modules.is_dir()
             with paths.claim_path(cache / "lock") as free:
                 assert not free
     # the cache is free for others, who may not remove it; a second build waits
@@ -150,7 +151,7 @@ def test_a_build_leaves_the_cache_to_other_commands(
     # what is built is had while another kernel is being built
     with paths.claim_path(lab.var / "kernel/lock") as building:
         assert building
-        assert run.ensure_kernel(lab, debug, Progress()).modules.is_dir()
+        assert cached.ensure_kernel(lab, debug, Progress()).modules.is_dir()
 
 
 @pytest.fixture

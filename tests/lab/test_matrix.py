@@ -18,7 +18,7 @@ from lab import run, scenario
 from lab.commands import matrix
 from lab.commands.run import parse_request
 from lab.machine import arch as archs
-from lab.machine import kernel_kinds, kernels, versions
+from lab.machine import cached, kernel_kinds, kernels, versions
 from lab.machine import root as roots
 from lab.machine.kernels import Kernel
 from lab.machine.root import DebianRoot
@@ -179,7 +179,7 @@ def test_a_run_that_cannot_be_does_not_end_the_others(
         nobody.setattr(os, "geteuid", lambda: 1)
         assert cli.main(words) == Exit.ENVIRONMENT
     assert "old" in page.read_text()
-    monkeypatch.setattr(run, "need_root", lambda: None)
+    monkeypatch.setattr(cached, "need_root", lambda: None)
     assert cli.main(words) == Exit.INTERRUPTED
     assert len(requests) == 2
     text = page.read_text()

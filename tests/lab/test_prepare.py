@@ -13,7 +13,7 @@ from bulkmm.shell.errors import Exit
 from bulkmm.shell.progress import Progress
 from lab import paths, run
 from lab.commands import prepare
-from lab.machine import build, kernels
+from lab.machine import build, cached, kernels
 from lab.machine.arch import ARCHES, NAMES
 
 SERIES = [(on, kernel) for on in ARCHES for kernel in on.series]
@@ -53,8 +53,8 @@ def test_a_kernel_of_some_architectures(
     ready = SimpleNamespace(kernel=SimpleNamespace(release="7.3.4"))
     monkeypatch.setattr(prepare, "list_requests", requested)
     monkeypatch.setattr(run, "prepare_run", lambda *_: ready)
-    monkeypatch.setattr(run, "need_root", lambda: None)
-    monkeypatch.setattr(run, "lock_with_kernels", lambda *_: nullcontext())
+    monkeypatch.setattr(cached, "need_root", lambda: None)
+    monkeypatch.setattr(cached, "lock_with_kernels", lambda *_: nullcontext())
     options = [word for name in words for word in ("--kernel", name)]
     assert cli.main(["lab", "prepare", *options]) == code
     assert arches == expected

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from programs import run_program
 
-from bench.kernel import callers
+from bench.kernel import callers, image_calls
 from bulkmm.control import requirements
 from lab.machine.arch import ARCHES
 
@@ -82,9 +82,9 @@ def check_calls(
     files = [str(program.parent / name) for name in ("text", "symbols")]
     result = run_program([str(program), *files, HOOKED], check=True)
     code = np.frombuffer(bytes(text), np.uint8)
-    image = callers.Text("7.3.4", BASE, code, lines[1:], program.name == "arm64")
+    image = image_calls.Text("7.3.4", BASE, code, lines[1:], program.name == "arm64")
     err, subject = result.stdout.split()
-    return (int(err), subject), callers.list_callers(image)[HOOKED].split()
+    return (int(err), subject), image_calls.list_callers(image)[HOOKED].split()
 
 
 def test_callers_as_on_kernels_that_were_tried(program: Path) -> None:
