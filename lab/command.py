@@ -82,7 +82,7 @@ lab kernels: bench.kernel.every:check_archive
     page has of other releases stays.
 --only REGEX  take every release in which this is found (default: the newest of each
     series and flavour)
---all  take every release, which takes hours, and make the page anew
+--all  take every release, which takes hours, and rewrite the page
 --count N  take only the first N
 --list  only list the kernels
 {PAGE}
