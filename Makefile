@@ -135,11 +135,16 @@ NEED_TOOLS = for program in cc meson ninja objcopy; do \
 	command -v $$program >/dev/null || { echo "$@: no $$program:" \
 		"apt-get install gcc libc6-dev meson ninja-build" >&2; exit 3; }; done
 
+# Debian's place of libraries is known to Meson by dpkg-dev only: without it, it takes
+# lib64, where neither pkg-config nor the loader looks.
+LIBDIR = $(if $(wildcard /etc/debian_version),$(shell \
+	command -v dpkg-architecture >/dev/null || echo --libdir=lib))
+
 install-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 install-lib:
 	@$(NEED_TOOLS)
 	@rm -rf build/install && mkdir -p build
-	@{ meson setup --prefix=$(abspath $(PREFIX)) build/install && \
+	@{ meson setup --prefix=$(abspath $(PREFIX)) $(LIBDIR) build/install && \
 		meson compile -C build/install; } >build/install.log || \
 		{ cat build/install.log >&2; exit 1; }
 	@meson install -C build/install --no-rebuild --quiet \

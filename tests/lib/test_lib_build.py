@@ -55,6 +55,21 @@ def test_make_installs_the_same_without_an_environment(
     assert not [*(tmp_path / "root").rglob("*")]
 
 
+@needs_meson
+@pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="of Debian")
+@pytest.mark.parametrize("multiarch", [True, False])
+def test_the_library_is_where_debian_looks(
+    clone: Path, tmp_path: Path, *, multiarch: bool
+) -> None:
+    """Without dpkg-dev, Meson would install into lib64."""
+    (tools := tmp_path / "tools").mkdir()
+    for name in ("sh", "uname", "cut", "sed", *(["dpkg-architecture"] * multiarch)):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    words = [shutil.which("make"), "-n", "-C", clone, "install-lib"]
+    run = run_program(words, env={**os.environ, "PATH": str(tools)}, check=True)
+    assert ("--libdir=lib build/install" in run.stdout) is not multiarch
+
+
 @pytest.mark.parametrize("goal", ["install-lib", "wheel-lib"])
 def test_make_names_what_the_library_needs(
     clone: Path, tmp_path: Path, goal: str
