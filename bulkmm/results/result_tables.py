@@ -180,13 +180,14 @@ def make_kernel_table(
     """
     headings, cells = ["scenario", "variant"], []
     for document in documents:
+        kernel = conditions.get_kernel(document)
         arm = "bulkmm" if ways else "variant"  # not all rows are the module's
-        arm = "this" if size_grid.AGAINST in document.run else arm
-        arms = f"{document.run.get(size_grid.AGAINST, 'stock')} → {arm}"
-        gain = "faster; of limit" if _has_limit(document) else "faster"
+        arms = f"Linux {requirements.series_of(kernel)}: stock → {arm}"
+        if against := document.run.get(size_grid.AGAINST):
+            arms = f"{against} → {kernel}"
         headings += [
-            f"Linux {requirements.series_of(conditions.get_kernel(document))}: {arms}",
-            gain,
+            arms,
+            "faster; of limit" if _has_limit(document) else "faster",
         ]
         cells.append(_of_kernel(document, ways, amounts))
     # in the newest kernel's order, which has them all

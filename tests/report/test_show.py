@@ -129,3 +129,12 @@ def test_the_schema_of_results(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "--schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     jsonschema.validate(json.loads(made.guest().to_json()), schema)
+
+
+def test_two_kernels_are_both_named() -> None:
+    arms = [made.arm("thp-2m", name, 10) for name in ("against", "kernel")]
+    two = made.document(arms, [("against", "kernel")])
+    two.machine["kernel"] = "6.12.107+deb13-cloud-amd64"
+    two.run["against"] = "7.3.4"
+    headings = result_tables.make_kernel_table([two]).headings
+    assert "7.3.4 → 6.12.107+deb13-cloud-amd64" in headings
