@@ -29,7 +29,7 @@ OF_DEBIAN = re.compile(
 POOLS = "/sys/kernel/mm/hugepages"
 # of hugetlb pages that fork() may lose, and since which series: docs/upstream.md
 FORK_SIZES = {"hugepages-1048576kB": "1 GiB", "hugepages-64kB": "64 KiB"}
-FORK_SINCE = (6, 12)
+FORK_SINCE = (6, 1)
 MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
 
 
@@ -244,7 +244,7 @@ def _check_fork(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     ]
     if sizes:
         message = (
-            "a bug of kernels since 6.12, with and without the module: a child of "
+            "a bug of kernels since 6.1, with and without the module: a child of "
             f"fork() may find zeros in private hugetlb pages of {', '.join(sizes)}"
         )
         remedy = "apply the patches in upstream/, or do not write and then fork"

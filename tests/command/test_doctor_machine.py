@@ -97,7 +97,8 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
         (RELEASE, "64kB 16", "64 KiB"),
         (RELEASE, "1048576kB 0", ""),
         (RELEASE, "2048kB 16", ""),
-        ("6.1.0-56-cloud-amd64", "1048576kB 1", ""),
+        ("6.1.0-56-cloud-amd64", "1048576kB 1", "1 GiB"),
+        ("5.10.0-40-amd64", "1048576kB 1", ""),
     ],
 )
 def test_pages_that_fork_loses(
