@@ -11,7 +11,7 @@ backends by the geometric mean of these scenarios.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -281,16 +281,16 @@ def _is_base(goal: Goal, result: Result, arm: Result) -> bool:
     return result.way in goal.bases.split()
 
 
-def make_table(document: Document) -> Table:
+def make_table(outcomes: Iterable[Outcome]) -> Table:
     """Return each goal, its outcome, and its worst scenario."""
     rows = [
         (one.goal.title, f"{one.goal.least:.3f}", one.verdict, _describe(one.ratios[0]))
-        for one in judge_goals(document)
+        for one in outcomes
     ]
     return Table(HEADINGS, rows)
 
 
-def list_missed(document: Document, *, selections: bool = False) -> list[str]:
+def list_missed(outcomes: Iterable[Outcome], *, selections: bool = False) -> list[str]:
     """Return a line for each scenario in which a goal was not reached.
 
     Marked if part of its spread reaches the goal.
@@ -298,7 +298,7 @@ def list_missed(document: Document, *, selections: bool = False) -> list[str]:
     return [
         f"not met: {one.goal.title}: {_describe(ratio)}"
         + (" ~" if ratio.ci95[1] >= one.goal.least else "")
-        for one in judge_goals(document)
+        for one in outcomes
         for ratio in one.missed
         if one.goal.is_selection or not selections
     ]

@@ -28,7 +28,8 @@ def run_bench(args: argparse.Namespace) -> int:
         result_tables.print_documents(
             [document], show=result_tables.Show(all_rows=args.all_rows)
         )
-        for line in goals.list_missed(document, selections=True):
+        outcomes = goals.judge_goals(document)
+        for line in goals.list_missed(outcomes, selections=True):
             print(line)
 
     return finish.finish_run(args, document, show)
@@ -109,8 +110,9 @@ def print_goals(args: argparse.Namespace) -> int:
         document = Document.read(path)
         if len(args.results) > 1:
             print(f"{path}:")
-        goals.make_table(document).print()
-        lines = goals.list_missed(document) + goals.list_disagreements(document)
+        outcomes = goals.judge_goals(document)
+        goals.make_table(outcomes).print()
+        lines = goals.list_missed(outcomes) + goals.list_disagreements(document)
         print_lines(lines)
         missed = missed or bool(lines)
     return Exit.VERDICT if missed else Exit.OK

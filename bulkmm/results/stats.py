@@ -6,7 +6,7 @@ Times within one share mappings and luck, so they count as one sample, their
 median. A run of the lab is one boot: its samples are visits in it and prove
 something only for that boot; several boots are several files.
 
-Intervals of a median come from order statistics (scipy's quantile test): exact
+Intervals of a median come from order statistics (the sign test): exact
 for every distribution, whereas a bootstrap of so few values is too narrow. Below
 six samples not even the whole range covers 95 %; then the range is given, marked
 as such. One sample has no spread.
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
     Effect = tuple[Ratio, list[float]]  # and the log-ratio of each process
 
-LEVEL = 1 - ALPHA
 RESAMPLES = 9999  # the exact distribution, if it is no larger
 BATCH = 100  # resamples at a time: each is as large as all arms together
 FLOOR = 1e-3  # 0.1 %: clocks resolve no less, and equal samples have no spread
@@ -72,16 +71,22 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Return the narrowest pair of samples that covers 95 %, or the range."""
     if len(samples) < INTERVAL_LEAST:
         return min(samples), max(samples)
-    low, high = _find_ranks(len(samples))
+    low = _find_rank(len(samples))
     ordered = sorted(samples)
-    return float(ordered[low]), float(ordered[high])
+    return float(ordered[low]), float(ordered[-1 - low])
 
 
 @cache
-def _find_ranks(n: int) -> tuple[int, int]:
-    """Return the ranks, from 0, of the ends of an interval of any ``n`` samples."""
-    low, high = _import_scipy().quantile_test(range(n)).confidence_interval(LEVEL)
-    return int(low), int(high)
+def _find_rank(n: int) -> int:
+    """Return the rank, from 0, of the lower end of an interval of any ``n`` samples.
+
+    As scipy's quantile_test(), which takes longer to load than a file to read.
+    """
+    rank, tail = 0, 1 + n  # of the 2^n ways to lie above or below the median
+    while tail <= ALPHA / 2 * 2**n:
+        rank += 1
+        tail += math.comb(n, rank + 1)
+    return rank
 
 
 def replace_samples(result: Result, samples: Sequence[float]) -> Result:

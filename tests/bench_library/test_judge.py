@@ -128,7 +128,7 @@ def test_a_pick_stands_against_the_best_backend() -> None:
     )
     comparison = ratio(result, "bulkmm-streaming:clzero", "bulkmm-streaming")
     assert comparison.ratio == pytest.approx(0.8, 0.02)
-    (line,) = goals.list_missed(result, selections=True)
+    (line,) = goals.list_missed(goals.judge_goals(result), selections=True)
     assert line.startswith("not met: selection of streaming clear: clear-2m, ")
     assert "bulkmm-streaming:clzero 0." in line
 
