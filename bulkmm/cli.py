@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from bulkmm.shell import checkout, options, streams
@@ -26,6 +27,9 @@ PARTS = {
 }
 
 
+PRINTS, RESULT = ("--json", "--markdown"), ".json"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are like all others: one line, and JSON."""
 
@@ -43,10 +47,14 @@ class Parser(argparse.ArgumentParser):
             args = [*args[:at], "--", *args[at:]]
         flags = [word for one in self._actions for word in one.option_strings]
         self._check_options(args, flags)
+        self._check_files(args, flags)
         namespace, rest = super().parse_known_args(args, namespace)
         for word in rest if not self._subparsers else ():
             if len(word) > 1 and word.startswith("-"):
                 self.error(str(unknown_word("option", word.partition("=")[0], flags)))
+            before = args[args.index(word) - 1]
+            if before in PRINTS and before in flags:
+                self._refuse_file(before, word, flags)
             takes_words = any(not one.option_strings for one in self._actions)
             apart = takes_words and {*flags} & {*args[: args.index(word)]}
             how = ": give options before or after all words" if apart else ""
@@ -61,6 +69,22 @@ class Parser(argparse.ArgumentParser):
                 return  # a command's own words, or options, follow
             if name.startswith("--") and not any(f.startswith(name) for f in flags):
                 self.error(str(unknown_word("option", name, flags)))
+
+    def _check_files(self, args: list[str], flags: list[str]) -> None:
+        """Reject a file for an option that prints; it may look like another word."""
+        own_words = args[: args.index("--")] if "--" in args else args
+        for word, following in pairwise([*own_words, ""]):
+            name, equals, value = word.partition("=")
+            if name not in PRINTS or name not in flags:
+                continue
+            file = value if equals else following
+            if equals or ("-o" in flags and file.endswith(RESULT)):
+                self._refuse_file(name, file, flags)
+
+    def _refuse_file(self, option: str, file: str, flags: list[str]) -> NoReturn:
+        writes = option == "--json" and "-o" in flags
+        how = f"-o {file} writes it" if writes else "it prints the result"
+        self.error(f"unexpected {file}: {option} takes no file, {how}")
 
     def error(self, message: str) -> NoReturn:
         """Raise the command's error for bad arguments."""

@@ -56,7 +56,7 @@ def update_table(args: argparse.Namespace) -> int:
 
 def _read_callers(image: Path, progress: Progress) -> tuple[str, dict[str, str]]:
     """Return a kernel's release, and the callers of each hooked function."""
-    from bench.kernel import image_calls  # numpy takes long to load
+    from bench.kernel import image_calls
 
     text = image_calls.read_text(image, progress)
     return text.release, image_calls.list_callers(text)

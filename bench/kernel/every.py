@@ -160,7 +160,7 @@ def read_rows(markdown: str) -> Iterator[Row]:
 
 def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row:
     """Fetch, build, run and write the row; keep only the row."""
-    from bench.kernel import vmlinux  # loads numpy, which takes long
+    from bench.kernel import vmlinux
 
     row = Row(offer.release, hash_sources())
     # its own directory: another command may be checking kernels too

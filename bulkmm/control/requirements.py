@@ -33,6 +33,7 @@ class Requirements:
 
     name: str
     modes: list[str]
+    settings: list[str] = field(default_factory=list)  # keys of "bulkmm tune"
     # functions by our name, those that some kernel has: one of each is needed, of
     # hooks only the first
     hooks: dict[str, list[str]] = field(default_factory=dict)
@@ -89,7 +90,11 @@ class Table:
             self.paths.append(Requirements(path, modes=rest))
             return
         (needs,) = (one for one in self.paths if one.name == path)
-        if kind == "_WITH":
+        if kind == "_SETTING":
+            needs.settings.append(f"{path}.{first}")
+        elif kind == "_PARAMETER":
+            needs.settings.append(first)
+        elif kind == "_WITH":
             needs.with_options.append(first)
         elif kind == "_WITHOUT":
             needs.without_options.append(first)

@@ -101,12 +101,21 @@ def read_modes(
     root: SystemFiles, module: Module | None, wanted: Iterable[str]
 ) -> dict[str, list[str]]:
     """Return the modes of all paths, loaded or not; reject unknown names."""
-    table = module or requirements.read_table(root.read(checks.ARCHITECTURE) or "")
+    table = module or _read_table(root)
     modes = {path.name: path.modes for path in table.paths}
     for name in wanted:
         if name not in modes:
             raise unknown_word("path", name, modes)
     return modes
+
+
+def list_keys(root: SystemFiles) -> list[str]:
+    """Return what can be tuned once the module is loaded."""
+    return [key for path in _read_table(root).paths for key in path.settings]
+
+
+def _read_table(root: SystemFiles) -> requirements.Table:
+    return requirements.read_table(root.read(checks.ARCHITECTURE) or "")
 
 
 def select_paths(

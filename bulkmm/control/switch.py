@@ -199,7 +199,7 @@ def _list_settings(module: Module) -> dict[str, Setting]:
 
 
 def _check_pair(root: SystemFiles, module: Module | None, pair: str) -> None:
-    """Reject what is wrong with KEY=VALUE whatever settings the path has."""
+    """Reject what is wrong with KEY=VALUE, loaded or not, but for the value."""
     key, _, value = pair.partition("=")
     if not value:
         raise UsageError(f"bad setting {pair}: give KEY=VALUE")
@@ -208,15 +208,15 @@ def _check_pair(root: SystemFiles, module: Module | None, pair: str) -> None:
         raise UsageError(f"to set {key}: bulkmm on PATH MODE, bulkmm off PATH")
     if dot:
         status.read_modes(root, module, [path])
+    keys = _list_settings(module) if module else status.list_keys(root)
+    if key not in keys:
+        raise unknown_word("setting", key, keys)
 
 
 def _to_value(module: Module, pair: str) -> Change:
     """Return the change for KEY=VALUE."""
     key, _, value = pair.partition("=")
-    settings = _list_settings(module)
-    if key not in settings:
-        raise unknown_word("setting", key, settings)
-    setting = settings[key]
+    setting = _list_settings(module)[key]
     if setting.choices and value not in setting.choices:
         valid = ", ".join(setting.choices)
         raise UsageError(f"bad value {value} of {key}: valid are {valid}")

@@ -42,13 +42,14 @@ def check_schema(document: dict[str, Any]) -> None:
 Command = Callable[..., Result]
 
 
-def list_imports(words: Sequence[str], *modules: str) -> list[str]:
-    """Return which of these modules a command imports."""
+def list_imports(lines: Sequence[str], *modules: str) -> list[str]:
+    """Return which of these modules any of the commands imports."""
     script = (
-        "import sys; from bulkmm import cli; cli.main(sys.argv[1:]);"
+        "import shlex, sys; from bulkmm import cli;"
+        "[cli.main(shlex.split(line)) for line in sys.argv[1:]];"
         f"print('imported', *{{*{modules}}} & {{*sys.modules}})"
     )
-    last = run_program([sys.executable, "-c", script, *words]).stdout.splitlines()[-1]
+    last = run_program([sys.executable, "-c", script, *lines]).stdout.splitlines()[-1]
     return last.split()[1:]
 
 

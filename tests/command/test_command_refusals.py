@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandlib import check_schema, list_imports, walk_commands
+from commandlib import ROOT, check_schema, list_imports, walk_commands
 from fakekernel import Fake, make_pool
 
 from bulkmm import cli
@@ -32,6 +32,13 @@ status --format prometheus --json    | 2 | --json and --format prometheus differ
 status -o no/file                    | 3 | no/file cannot be written: No such file
 on                                   | 2 | required: PATH
 on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
+bench kernel all --json FILE         | 2 | FILE: --json takes no file, -o FILE writes it
+bench kernel --json a.json           | 2 | --json takes no file, -o a.json writes it (se
+lab run --json a.json                | 2 | --json takes no file, -o a.json writes it (se
+worth --json a.json                  | 2 | --json takes no file, -o a.json writes it (se
+worth --json=a.json                  | 2 | --json takes no file, -o a.json writes it (se
+bench history 6.1 --markdown=a       | 2 | --markdown takes no file, it prints the resul
+doctor --json a.json                 | 2 | a.json: --json takes no file, it prints the r
 on clear --dry-run streaming         | 2 | unexpected streaming: give options before or
 on clear auto more                   | 2 | unexpected more (see: bulkmm on --help)
 pool grow more                       | 2 | required: --page, --size
@@ -123,7 +130,10 @@ status clear nothing                 | 2 | unknown path nothing: there are memma
 on clearr                            | 2 | unknown path clearr: did you mean clear?
 on clear fast                        | 2 | unknown mode fast: path clear has off,
 off nothing                          | 2 | unknown path nothing: there are memmap,
-tune a=1                             | 3 | the module is not loaded
+tune a=1                             | 2 | unknown setting a: there are memmap.backend,
+tune clear.latency=5                 | 2 | setting clear.latency: did you mean clear.lat
+tune vmap.radius=5 clear.radius=5    | 2 | unknown setting vmap.radius: did you mean cle
+tune memmap_min_pages=1              | 3 | the module is not loaded
 tune a                               | 2 | bad setting a: give KEY=VALUE
 tune clear.latency_us=5              | 3 | the module is not loaded
 tune clearr.latency_us=5             | 2 | unknown path clearr: did you mean clear?
@@ -217,14 +227,19 @@ def test_it_is_refused(
     ],
 )
 def test_an_error_comes_before_what_takes_long_to_load(words: str) -> None:
-    assert list_imports(words.split(), "numpy", "scipy", "elftools") == []
+    assert list_imports([words], "numpy", "scipy", "elftools") == []
+
+
+def test_goals_load_no_tests_of_chance() -> None:
+    line = f"bench goals {ROOT}/results/AuthenticAMD-25-17-1/bench.json"
+    assert list_imports([line], "numpy", "scipy") == []
 
 
 @pytest.mark.parametrize(
     "words", ["lab kernels --only (", "lab callers nothing", "bench history nothing"]
 )
 def test_what_boots_nothing_loads_no_scenarios(words: str) -> None:
-    assert list_imports(words.split(), "lab.scenario", "lab.run") == []
+    assert list_imports([words], "lab.scenario", "lab.run") == []
 
 
 @pytest.mark.parametrize(("words", "code", "message"), list_rows(UNLOADED))

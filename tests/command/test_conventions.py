@@ -6,17 +6,14 @@ import re
 import shlex
 
 import pytest
-from commandlib import ROOT, walk_commands
+from commandlib import ROOT, list_imports, walk_commands
 
 from bulkmm import cli
 from bulkmm.shell.errors import Exit
 
 PARSER = cli.build_parser()
-COMMANDS = [
-    pytest.param(one, id=" ".join(words))
-    for words, one in walk_commands(PARSER)
-    if one is not PARSER
-]
+PARSERS = [one for _, one in walk_commands(PARSER) if one is not PARSER]
+COMMANDS = [pytest.param(one, id=one.prog) for one in PARSERS]
 PAGE = (ROOT / "docs" / "command.md").read_text()
 
 
@@ -35,6 +32,12 @@ def test_an_example_is_shown_and_is_valid(
         args = PARSER.parse_args(shlex.split(line)[1:])
         module, _, name = args.run.partition(":")
         assert callable(getattr(__import__(module, fromlist=[name]), name))
+
+
+def test_no_help_loads_what_takes_long() -> None:
+    helps = [f"{parser.prog} --help".removeprefix("bulkmm ") for parser in PARSERS]
+    heavy = ("numpy", "scipy", "elftools", "rich", "jinja2", "msgspec", "subprocess")
+    assert list_imports(helps, *heavy, "lab.scenario", "bulkmm.results") == []
 
 
 def test_an_exit_code_has_one_meaning() -> None:

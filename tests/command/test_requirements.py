@@ -27,6 +27,17 @@ def test_a_path_hooks_what_is_stated_in_that_order() -> None:
     assert {*structs} == {path.name for path in requirements.read_table("x86_64").paths}
 
 
+def test_what_can_be_tuned_is_what_the_source_makes_writable() -> None:
+    """Which path has which file is seen in a guest: test_guest.py."""
+    source = "".join(path.read_text() for path in MODULE.glob("*.c"))
+    files = re.findall(r"(?:BMM_TUNABLE|SELECT_FILE)\((?!_)(\w+)", source)
+    files += re.findall(r"__ATTR\((?!_)(\w+), 0644", source)
+    parameters = re.findall(r"\nmodule_param\((?!fault)(\w+), \w+, 0644", source)
+    paths = requirements.read_table("x86_64").paths
+    keys = [key.rpartition(".")[2] for path in paths for key in path.settings]
+    assert sorted(keys) == sorted([*files, *parameters])
+
+
 def test_limits_name_the_same_kernels() -> None:
     *older, newest = requirements.read_table("x86_64").tested
     (arm64,) = requirements.read_table("aarch64").tested

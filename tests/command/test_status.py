@@ -116,5 +116,5 @@ def test_no_library_is_imported_that_takes_longer_than_the_work(
 ) -> None:
     """Time is the machine's; what is imported is ours."""
     heavy = ("numpy", "scipy", "rich", "jinja2", "subprocess", "lab", "bench")
-    words = [command, "--root", str(loaded.root)]
-    assert list_imports(words, *heavy, "bulkmm.results.model") == []
+    line = f"{command} --root {loaded.root}"
+    assert list_imports([line], *heavy, "bulkmm.results.model") == []
