@@ -290,16 +290,16 @@ def list_updates(rows: Iterable[Row]) -> list[str]:
         )
         if row.types and (old := before.get(line)):
             differ = [
-                f"`{name}` {old.types.get(name)}, then {value}"
+                f"{name} {old.types.get(name)}, then {value}"
                 for name, value in row.types.items()
                 if old.types.get(name) != value
             ]
             unchanged += not differ
-            releases = f"- `{old.release}`, `{row.release}`"
+            releases = f"{old.release}, {row.release}"
             changes += [f"{releases}: {'; '.join(differ)}"] if differ else []
         if row.types:
             before[line] = row
-    return [*changes, f"- pairs that do not differ: {unchanged}"]
+    return [*changes, f"pairs that do not differ: {unchanged}"]
 
 
 def summarise_rows(rows: Iterable[Row], offered: int) -> str:

@@ -20,7 +20,7 @@ class Grid:
         """Begin with the verdicts of a table in Markdown."""
         self._rows: dict[tuple[str, str], dict[str, str]] = {}
         for path, scenario, kernel, verdict in _read_cells(markdown):
-            self.add(path, scenario, kernel, verdict)
+            self.add(path, scenario.strip("`"), kernel, verdict)
 
     def add(self, path: str, scenario: str, kernel: str, verdict: str) -> None:
         """Add a verdict, in place of that on another release of the same kernel."""
@@ -35,7 +35,7 @@ class Grid:
         names = [one.name for one in SCENARIOS]
 
         def rank(key: tuple[str, str]) -> int:
-            name = key[1].strip("`").split()[0]
+            name = key[1].split()[0]
             return names.index(name) if name in names else len(names)
 
         columns = sorted(
@@ -46,6 +46,12 @@ class Grid:
             for key in sorted(self._rows, key=rank)
         ]
         return Table((*HEADINGS, *columns), rows)
+
+    def markdown(self) -> list[str]:
+        """Return the table as lines of Markdown."""
+        table = self.table()
+        rows = [(path, f"`{scenario}`", *rest) for path, scenario, *rest in table.rows]
+        return Table(table.headings, rows).markdown()
 
 
 def _read_cells(markdown: str) -> Iterator[tuple[str, str, str, str]]:

@@ -96,8 +96,7 @@ def run_matrix(args: argparse.Namespace) -> int:
             add_line(table, lines[-1])
         if args.output:  # keeps partial results if interrupted
             note_lines = textwrap.wrap(note, page.WIDTH)
-            table_lines = whole.table().markdown()
-            page.write_page(args.output, [*table_lines, *note_lines, ""], label)
+            page.write_page(args.output, [*whole.markdown(), *note_lines, ""], label)
     grid.table().print()
     print(note)
     print(summarise_lines(lines))
@@ -282,7 +281,7 @@ def add_line(grid: Grid, line: Line) -> None:
     cell = line.cell
     options = " ".join((cell.scenario, *cell.options))
     kernel = f"{line.release or cell.kernel} {cell.arch}"
-    grid.add(cell.path, f"`{options}`", kernel, line.text)
+    grid.add(cell.path, options, kernel, line.text)
 
 
 def summarise_lines(lines: list[Line]) -> str:

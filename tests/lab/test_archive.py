@@ -228,6 +228,6 @@ def test_what_a_point_release_changes_is_listed() -> None:
     }
     rows = [command.Row(name, "", types={"size page": n}) for name, n in sizes.items()]
     assert command.list_updates(reversed(rows)) == [
-        "- `7.3.10-cloud-amd64`, `7.3.11-cloud-amd64`: `size page` 64, then 72",
-        "- pairs that do not differ: 1",
+        "7.3.10-cloud-amd64, 7.3.11-cloud-amd64: size page 64, then 72",
+        "pairs that do not differ: 1",
     ]
