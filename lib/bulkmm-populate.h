@@ -30,7 +30,8 @@ struct bmm_range {
 
 /**
  * struct bmm_options - how threads share a range
- * @size:     sizeof(struct bmm_options) in the calling program
+ * @size:     sizeof(struct bmm_options) in the calling program, as set by
+ *            BMM_OPTIONS_INIT(.threads = 2, ...)
  * @flags:    BMM_ON_NODE, BMM_READ, BMM_IN_ORDER, BMM_COMPACT, or 0
  * @threads:  most threads that work at once, the caller included; 0: as many
  *            as help
@@ -61,6 +62,9 @@ struct bmm_options {
 	int (*ready)(void *context, void *addr, size_t len);
 	size_t piece;
 };
+
+#define BMM_OPTIONS_INIT(...) \
+	{ .size = sizeof(struct bmm_options), __VA_ARGS__ }
 
 /**
  * enum bmm_cause - why a range could not be populated, or was slow
@@ -138,7 +142,8 @@ enum bmm_cause {
 
 /**
  * struct bmm_report - what became of a range
- * @size:       sizeof(struct bmm_report) in the calling program, set by it
+ * @size:       sizeof(struct bmm_report) in the calling program, which sets it,
+ *              as by BMM_REPORT_INIT
  * @done:       bytes done
  * @reached:    everything of the ranges before this address is done
  * @failed:     the page that failed, the lowest if there are several; or the
@@ -180,6 +185,8 @@ struct bmm_report {
 	size_t small;
 };
 
+#define BMM_REPORT_INIT { .size = sizeof(struct bmm_report) }
+
 int bmm_populate(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
 int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
@@ -210,7 +217,7 @@ struct bmm_file {
 
 /**
  * struct bmm_memory - a memory that files are read into
- * @size:   sizeof(struct bmm_memory)
+ * @size:   sizeof(struct bmm_memory), as set by BMM_MEMORY_INIT(.fd = -1, ...)
  * @page:   bytes of its huge pages (hugetlb), a power of two; BMM_THP:
  *          transparent ones, where the system has them for shared memory; 0:
  *          pages of the usual size. For a file on hugetlbfs: 0
@@ -231,6 +238,8 @@ struct bmm_memory {
 	size_t at;
 	int fd;
 };
+
+#define BMM_MEMORY_INIT(...) { .size = sizeof(struct bmm_memory), __VA_ARGS__ }
 
 int bmm_stage(struct bmm_memory *memory, struct bmm_file *files, size_t count,
 	      const struct bmm_options *options, struct bmm_report *report)

@@ -147,8 +147,7 @@ static uint64_t limit(const struct memory *m, unsigned int threads,
 
 static int populate(const struct memory *m, unsigned int threads)
 {
-	struct bmm_options options = { .size = sizeof(options),
-				       .threads = threads };
+	struct bmm_options options = BMM_OPTIONS_INIT(.threads = threads);
 
 	return bmm_populate(m->base, m->len, &options, NULL);
 }

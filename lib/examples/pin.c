@@ -30,11 +30,10 @@ static int pin(void *context, void *addr, size_t len)
 int main(void)
 {
 	size_t pinned = 0;
-	struct bmm_options options = { .size = sizeof(options),
-				       .ready = pin,
-				       .context = &pinned,
-				       .piece = PIECE };
-	struct bmm_report report = { .size = sizeof(report) };
+	struct bmm_options options = BMM_OPTIONS_INIT(.ready = pin,
+						      .context = &pinned,
+						      .piece = PIECE);
+	struct bmm_report report = BMM_REPORT_INIT;
 	struct rlimit limit = { 0 };
 	char text[256];
 	void *pool = mmap(NULL, POOL, PROT_READ | PROT_WRITE,

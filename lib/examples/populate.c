@@ -21,9 +21,8 @@ static int progress(void *context, size_t done, size_t len)
 
 int main(void)
 {
-	struct bmm_options options = { .size = sizeof(options),
-				       .progress = progress };
-	struct bmm_report report = { .size = sizeof(report) };
+	struct bmm_options options = BMM_OPTIONS_INIT(.progress = progress);
+	struct bmm_report report = BMM_REPORT_INIT;
 	char text[256];
 	void *pool = mmap(NULL, POOL, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

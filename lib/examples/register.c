@@ -67,11 +67,10 @@ static int open_ring(struct ring *ring)
 int main(void)
 {
 	struct ring ring = { 0 };
-	struct bmm_options options = { .size = sizeof(options),
-				       .ready = register_piece,
-				       .context = &ring,
-				       .piece = PIECE };
-	struct bmm_report report = { .size = sizeof(report) };
+	struct bmm_options options = BMM_OPTIONS_INIT(.ready = register_piece,
+						      .context = &ring,
+						      .piece = PIECE);
+	struct bmm_report report = BMM_REPORT_INIT;
 	char text[256];
 
 	if (open_ring(&ring) < 0) {

@@ -65,9 +65,8 @@ __attribute__((constructor)) static void start(void)
 /* Returns whether all of it is resident; keeps errno. */
 static bool populate(void *addr, size_t len, uint32_t flags)
 {
-	struct bmm_options options = { .size = sizeof(options),
-				       .flags = flags,
-				       .threads = threads };
+	struct bmm_options options = BMM_OPTIONS_INIT(.flags = flags,
+						      .threads = threads);
 	int kept = errno;
 	bool done;
 

@@ -9,8 +9,8 @@
 
 int main(void)
 {
-	struct bmm_options options = { .size = sizeof(options), .threads = 2 };
-	struct bmm_report report = { .size = sizeof(report) };
+	struct bmm_options options = BMM_OPTIONS_INIT(.threads = 2);
+	struct bmm_report report = BMM_REPORT_INIT;
 	unsigned char there[16];
 	char text[256], *p;
 	size_t i;

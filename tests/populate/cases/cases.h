@@ -13,12 +13,12 @@
 #include "../../../lib/populate/populate.h"
 #include "../memory.h"
 
-#define LEN	     (96 * MIB)	 /* enough for threads */
-#define POPULATE     23		 /* MADV_POPULATE_WRITE */
-#define COLLAPSE     25		 /* MADV_COLLAPSE */
-#define SCAN	     0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
-#define OPTIONS(...) { .size = sizeof(struct bmm_options), __VA_ARGS__ }
-#define REPORT	     { .size = sizeof(struct bmm_report) }
+#define LEN	 (96 * MIB)  /* enough for threads */
+#define POPULATE 23	     /* MADV_POPULATE_WRITE */
+#define COLLAPSE 25	     /* MADV_COLLAPSE */
+#define SCAN	 0xc0606610U /* PAGEMAP_SCAN, of <linux/fs.h> since 6.7 */
+#define OPTIONS	 BMM_OPTIONS_INIT
+#define REPORT	 BMM_REPORT_INIT
 
 extern const char *current; /* the case */
 extern int wrong;
