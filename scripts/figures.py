@@ -281,22 +281,20 @@ def find_whole(results: CpuResults) -> Iterator[tuple[str, dict[str, Any]]]:
         series = requirements.series_of(document.machine["kernel"])
         nearest = gain.find_nearest(series, kernels)
         for line in headlines.HEADLINES:
-            way = document.arms.get(("populate-1g-hugetlb", line.way))
-            functions = (
-                result
+            functions = [
+                list_rates(result)[0]
                 for result in kernels[nearest].results
                 if result.matches(line.fields) and result.variant == size_grid.STOCK
-            )
-            if way and (function := next(functions, None)):
-                yield (
-                    line.way,
-                    {
-                        "series": series,
-                        "gb_per_s": list_rates(way),
-                        "series_of_function": nearest,
-                        "function": list_rates(function)[0],
-                    },
-                )
+            ]
+            for way, _ in line.processes if functions else ():
+                if process := document.arms.get(("populate-1g-hugetlb", way)):
+                    rates: dict[str, Any] = {"gb_per_s": list_rates(process)}
+                    if process.threads == 1:  # as the function
+                        rates["function"] = functions[0]
+                    yield (
+                        way,
+                        {"series": series, "series_of_function": nearest, **rates},
+                    )
 
 
 def list_rates(result: Result) -> list[float]:

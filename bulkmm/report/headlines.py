@@ -36,8 +36,9 @@ class Headline(NamedTuple):
     kind: str  # of worth's figures, and the scenario's place there
     place: int
     calculated: int = 0  # bytes, if the time is calculated from the rate measured
-    way: str = ""  # of "bench populate", if a process did all of it
-    process: str = ""  # what it did
+    # processes that did all of it, by their way in "bench populate"; the first is the
+    # kernel's
+    processes: tuple[tuple[str, str], ...] = ()
 
 
 COLD = {"placement": "", "use": ""}
@@ -49,12 +50,16 @@ HEADLINES = (
     Headline(
         "a guest starts, a pinned pool is filled: 64 GiB, hugetlb ¹",
         *({**CLEAR, "use": "populate"}, "clear", 1, 64 * GIB),
-        *("qemu-1", "QEMU's prealloc, one thread,"),
+        (
+            ("qemu-1", "QEMU's prealloc"),
+            ("qemu-2", "with two threads"),
+            ("bulkmm-2", "libbulkmm with two threads"),
+        ),
     ),
     Headline(
         "64 GiB of hugetlb pages are touched, one by one ¹",
         *({**CLEAR, "use": ""}, "clear", 0, 64 * GIB),
-        *("touch", "touching"),
+        (("touch", "touching"),),
     ),
     Headline(
         "a device of {} comes up, fsdax",
@@ -67,7 +72,7 @@ HEADLINES = (
     Headline(
         "8 GiB of hugetlb pages are written after fork() ¹",
         *({"operation": "copy", "size": 2 * MIB, **COLD}, "copy", 2, 8 * GIB),
-        *("fork", "writing after fork()"),
+        (("fork", "writing after fork()"),),
     ),
     Headline(
         "a driver maps a buffer of {} in blocks of 1 MiB",
@@ -191,17 +196,24 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
     ways = whole["cpus"].get(cpus.pop(), {}) if len(cpus) == 1 else {}
     rows = [line for line, _ in _lead(documents)]
-    lines = [line for line in HEADLINES if line in rows and line.way in ways]
-    if lines:
-        rates = ways[lines[0].way]
-        texts = ", ".join(_format_whole(line, ways[line.way]) for line in lines)
+    processes = [(line, *one) for line in rows for one in line.processes]
+    texts = [
+        _format_whole(line, process, ways[way])
+        for line, way, process in processes
+        if way in ways
+    ]
+    if texts:
+        rates = next(iter(ways.values()))
         yield (
-            f"The whole operation without the module, in kept results of this CPU on "
-            f"Linux {rates['series']} (in brackets the range, then the function alone "
-            f"on {rates['series_of_function']}): {texts}."
+            f"The whole operation without the module, one thread, in kept results of "
+            f"this CPU on Linux {rates['series']} (in brackets the range, then the "
+            f"function alone on {rates['series_of_function']}): {', '.join(texts)}."
         )
-    elif any(line.way for line in rows):
-        yield "Of the whole nothing was measured on this CPU."
+    elif processes:
+        yield (
+            "Of the whole nothing was measured on this CPU: bulkmm bench populate "
+            "--kind hugetlb --reserve does."
+        )
     kinds = {line.kind for line in rows}
     if "memmap" in kinds and (shares := whole["share_of_bind"]):
         span = DASH.join(dict.fromkeys(f"{share:.1%}" for share in shares))
@@ -216,13 +228,13 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
         )
 
 
-def _format_whole(line: Headline, rates: dict[str, Any]) -> str:
+def _format_whole(line: Headline, process: str, rates: dict[str, Any]) -> str:
     """Return how long a process took for all of a line, and how long the function."""
-    median, low, high, function = (
-        format_duration(line.calculated / rate)
-        for rate in (*rates["gb_per_s"], rates["function"])
+    figures = (*rates["gb_per_s"], *filter(None, [rates.get("function")]))
+    median, low, high, *function = (
+        format_duration(line.calculated / r) for r in figures
     )
-    return f"{line.process} {median} ({low}{DASH}{high}; {function})"
+    return f"{process} {median} ({'; '.join([f'{low}{DASH}{high}', *function])})"
 
 
 def list_notes(documents: Sequence[Document]) -> list[str]:

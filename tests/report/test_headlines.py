@@ -154,7 +154,10 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         file.write_text(json.dumps(whole))
         return [*headlines.describe_whole([document])]
 
-    assert describe() == ["Of the whole nothing was measured on this CPU."]
+    (text,) = describe()
+    assert text.startswith(
+        "Of the whole nothing was measured on this CPU: bulkmm bench"
+    )
     whole |= {"share_of_bind": [0.957, 0.98], "series_of_bind": "7.3"}
     assert f"is 95.7%{DASH}98.0% of the instructions" in describe()[1]
     document = Document.read(RESULT_FILE)
@@ -165,6 +168,12 @@ def test_what_the_whole_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         times = [float(text) for text in re.findall(r"([\d.]+) s", describe()[0])]
         expected = [nbytes * made.GIB / rate / 1e9 for rate in (0.8, 1, 0.5, 0.9)]
         assert times == pytest.approx(expected, rel=5e-3)
+    rates = {"gb_per_s": [1.6, 2.0, 1.0]}  # by several threads: no function beside it
+    whole["cpus"]["AuthenticAMD-25-17-1"] = {"bulkmm-2": rates | series}
+    times = [float(text) for text in re.findall(r"([\d.]+) s\b", describe()[0])]
+    expected = [64 * made.GIB / rate / 1e9 for rate in (1.6, 2, 1)]
+    assert times == pytest.approx(expected, rel=5e-3)
+    assert "libbulkmm with two threads" in describe()[0]
 
 
 def test_nothing_is_told_of_a_whole_without_a_sentence() -> None:
