@@ -51,7 +51,7 @@ HEADLINES = (
         "a guest starts, a pinned pool is filled: 64 GiB, hugetlb ¹",
         *({**CLEAR, "use": "populate"}, "clear", 1, 64 * GIB),
         (
-            ("qemu-1", "QEMU's prealloc"),
+            ("qemu-1", "QEMU's prealloc, one thread,"),
             ("qemu-2", "with two threads"),
             ("bulkmm-2", "libbulkmm with two threads"),
         ),
@@ -205,9 +205,9 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     if texts:
         rates = next(iter(ways.values()))
         yield (
-            f"The whole operation without the module, one thread, in kept results of "
-            f"this CPU on Linux {rates['series']} (in brackets the range, then the "
-            f"function alone on {rates['series_of_function']}): {', '.join(texts)}."
+            f"The whole operation without the module, in kept results of this CPU on "
+            f"Linux {rates['series']} (in brackets the range, then the function alone "
+            f"on {rates['series_of_function']}): {', '.join(texts)}."
         )
     elif processes:
         yield (

@@ -24,7 +24,8 @@ def list_words(title: str, output: str) -> Iterator[str]:
 
 
 def test_the_end_of_a_result() -> None:
-    (block,) = (text for line, text in tour.list_blocks().items() if line[0] == "$")
+    ((line, block),) = (one for one in tour.list_blocks().items() if one[0][0] == "$")
+    assert line == f"$ bulkmm show {tour.RESULT} | tail -{tour.TAIL}\n"
     assert block == tour.trim_lines(tour.show_result()), STALE
 
 
