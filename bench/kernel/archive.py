@@ -28,9 +28,9 @@ SUITES = (
 )
 FLAVOURS = ("cloud-", "", "rt-")
 IMAGE = re.compile(
-    r"linux-(?:image|binary)-"
+    r"linux-(?:image|binary)-(?:unsigned-)?"
     r"(?P<version>\d+\.\d+[\w.+~]*(?:-\d+)?)-"
-    rf"(?P<flavour>cloud-|rt-|){X86_64.debian}"
+    rf"(?P<flavour>cloud-|rt-|){X86_64.debian}(?:-unsigned)?"
 )
 MISSING = re.compile(r"^E: The repository '\S+ (\S+) ", re.MULTILINE)
 
@@ -134,15 +134,23 @@ def select_offers(packages: set[str]) -> list[Offer]:
             continue
         version, flavour = match["version"], match["flavour"]
         release = f"{version}-{flavour}{X86_64.debian}"
-        image = f"linux-binary-{release}"
-        if image not in packages:
-            image = f"linux-image-{release}"
+        image = next(filter(packages.__contains__, _image_packages(release)))
         # 6.12-amd64 is a metapackage, but experimental's 7.3-amd64 is a split kernel
         if version.count(".") > 1 or image.startswith("linux-binary-"):
             headers = kernels.header_packages(packages, release, version)
             complete = headers if packages.issuperset(headers) else ()
             available[version, flavour] = Offer(version, flavour, image, complete)
     return _ranked(list(available.values()))
+
+
+def _image_packages(release: str) -> tuple[str, ...]:
+    """Return what may hold its image: for days, an update's is not signed yet."""
+    return (
+        f"linux-binary-{release}",
+        f"linux-binary-unsigned-{release}",
+        f"linux-image-{release}",  # of a kernel with one of the above: none
+        f"linux-image-{release}-unsigned",
+    )
 
 
 def select_newest(offers: Iterable[Offer]) -> list[Offer]:

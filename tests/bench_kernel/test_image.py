@@ -81,6 +81,9 @@ OFFERED = {
     *("linux-image-5.10.0-47-amd64", "linux-image-6.12-amd64", "linux-image-amd64"),
     *("linux-image-6.1.0-47-amd64", "linux-headers-6.1.0-47-amd64"),
     *("linux-headers-6.1.0-47-common", "linux-kbuild-6.1"),
+    # an update whose image is not signed yet
+    *("linux-image-6.1.0-48-amd64-unsigned", "linux-headers-6.1.0-48-amd64"),
+    *("linux-headers-6.1.0-48-common", "linux-binary-unsigned-7.3.2+deb13-amd64"),
     *("linux-image-6.12.9+deb13-amd64", "linux-image-6.12.9+deb13-amd64-dbg"),
     *("linux-image-6.12.9+deb13-amd64-unsigned", "linux-image-6.12.10+deb13-amd64"),
     *("linux-headers-6.12.9+deb13-amd64", "linux-headers-6.12.9+deb13-common"),
@@ -96,14 +99,18 @@ def test_what_the_archive_offers() -> None:
     offers = archive.select_offers(OFFERED)
     assert [one.release for one in offers] == [
         # the newest that can be built for
-        *("7.3-rt-amd64", "6.12.9+deb13-amd64", "6.1.0-47-amd64"),
-        *("6.12.10+deb13-amd64", "6.12.8+deb13-cloud-amd64"),
+        *("7.3-rt-amd64", "6.12.9+deb13-amd64", "6.1.0-48-amd64", "6.1.0-47-amd64"),
+        *("7.3.2+deb13-amd64", "6.12.10+deb13-amd64", "6.12.8+deb13-cloud-amd64"),
     ]
-    assert offers[0].image == "linux-binary-7.3-rt-amd64"
+    assert [one.image for one in offers[:5]] == [
+        *("linux-binary-7.3-rt-amd64", "linux-image-6.12.9+deb13-amd64"),
+        *("linux-image-6.1.0-48-amd64-unsigned", "linux-image-6.1.0-47-amd64"),
+        "linux-binary-unsigned-7.3.2+deb13-amd64",
+    ]
     assert offers[0].headers[1] == "linux-headers-7.3-common-rt"
     assert offers[1].headers[1] == "linux-headers-6.12.9+deb13-common"
     assert offers[2].headers[2] == "linux-kbuild-6.1"
-    assert not offers[3].headers
+    assert not offers[5].headers
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
