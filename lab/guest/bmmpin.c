@@ -14,6 +14,7 @@
 
 #define HUGE_BYTES (2UL << 20)
 #define BYTES	   (4 * HUGE_BYTES) /* of memory to allocate */
+#define LACKING	   3 /* exit code */
 
 /* Untouched memory that is to get huge pages. */
 static char *fresh(void)
@@ -117,6 +118,14 @@ static int kvm_vcpu(char *at)
 	return IOCTL(vm, KVM_CREATE_VCPU, 0);
 }
 
+/* Whether there is KVM_PRE_FAULT_MEMORY: since 6.11. */
+static void kvm_can_prefault(char **word)
+{
+	if (!IOCTL(opened("/dev/kvm", O_RDWR), KVM_CHECK_EXTENSION,
+		   KVM_CAP_PRE_FAULT_MEMORY))
+		exit(LACKING);
+}
+
 static void kvm_prefault(char **word)
 {
 	struct kvm_pre_fault_memory memory = { .size = BYTES };
@@ -166,6 +175,7 @@ int main(int argc, char **argv)
 		{ "af-xdp", 0, 0, xdp },
 		{ "vfio DEVICE GROUP", 2, 2, vfio },
 #ifdef __x86_64__
+		{ "kvm-can-prefault", 0, 0, kvm_can_prefault },
 		{ "kvm-prefault", 0, 0, kvm_prefault },
 		{ "kvm-run", 0, 0, kvm_run },
 #endif

@@ -216,6 +216,16 @@ brought_over_zeros() {
 	must_write "$HUGE/use_zero_page" 0
 }
 
+# of a guest, where the kernel can
+brought_prefaulted() {
+	bmmpin kvm-can-prefault
+	case $? in
+	0) brought kvm-prefault ;;
+	3) report brought way=kvm-prefault lacks=KVM_CAP_PRE_FAULT_MEMORY ;;
+	*) fail "KVM does not say whether it can fault memory in" ;;
+	esac
+}
+
 # by a device assigned to a guest: the IOMMU maps the memory, which is pinned
 brought_by_device() {
 	for device in /sys/bus/pci/devices/*; do

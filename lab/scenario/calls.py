@@ -43,7 +43,8 @@ ONE_PAGE, FOUR, EIGHT = 0, 2, 3  # orders that are timed
 TOUCHING = ("touch", "read-call")
 POPULATING = ("mlock", "io-uring", "af-xdp")
 LOCKED = ("brk-locked", "mprotect-locked")
-GUESTS = ("kvm-prefault", "kvm-run")  # of x86-64
+PREFAULT, PREFAULT_SINCE = "kvm-prefault", "6.11"
+GUESTS = (PREFAULT, "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
 # 6.12 splits the huge zero page on a write
 WHOLE_ZERO_PAGE = "7.3"
@@ -166,8 +167,7 @@ class Used(Clear):
         lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
         lines += ["brought_by_all brk-locked", "brought_over_zeros mprotect-locked"]
         if pc:
-            lines += [f"brought {way}" for way in GUESTS]
-            lines.append("brought_by_device")
+            lines += ["brought_prefaulted", "brought kvm-run", "brought_by_device"]
         lines += ["must_write $CLEAR/cached_max 0", "brought touch", "state absent"]
         return "\n".join(lines) + "\n"
 
@@ -184,8 +184,11 @@ class Used(Clear):
 
 
 def _check_way(event: Event, release: str) -> Check:
-    """Check that pages were cleared to suit their use."""
+    """Check that pages were cleared to suit their use, if the kernel has the way."""
     way = event["way"]
+    if lacks := event.get("lacks"):
+        ok = way == PREFAULT and not is_at_least(release, PREFAULT_SINCE)
+        return Check(f"{way}: skipped", ok=ok, detail=f"the kernel lacks {lacks}")
     touched = way in TOUCHED and event["cached_max"] > 0
     wanted, unwanted = ("cached", "streaming") if touched else ("streaming", "cached")
     splits = way == "mprotect-locked" and not is_at_least(release, WHOLE_ZERO_PAGE)

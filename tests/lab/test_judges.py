@@ -134,6 +134,24 @@ def test_only_a_page_that_cannot_be_broken_is_skipped(
         assert "lacks CONFIG_MEM" in checks[f"library: {name}{skipped}"].detail
 
 
+@pytest.mark.parametrize(
+    ("release", "way", "ok"),
+    [
+        ("6.1.0-56-cloud-amd64", "kvm-prefault", True),
+        (RELEASE, "kvm-prefault", False),
+        ("6.1.0-56-cloud-amd64", "kvm-run", False),
+    ],
+)
+def test_only_what_a_kernel_cannot_do_is_skipped(
+    release: str, way: str, *, ok: bool
+) -> None:
+    events = [on("start", release=release), on("brought", way=way, lacks="KVM_CAP_X")]
+    work = scenario.find_scenario("clear-populate").make()
+    checks = {check.name: check for check in work.judge(Outcome(events))}
+    assert checks[f"{way}: skipped"].ok is ok
+    assert "lacks KVM_CAP_X" in checks[f"{way}: skipped"].detail
+
+
 def test_a_comparison_that_says_nothing_is_no_verdict() -> None:
     with pytest.raises(GuestError, match="the comparison said"):
         memmap.check_comparison(on("compare", label="last", verdict="?"))
