@@ -30,6 +30,12 @@ class Grid:
                 del row[column]
         row[kernel] = verdict.replace("|", "/")  # which would end the cell
 
+    def find_column(self, kernel: str) -> str:
+        """Return the heading that a kernel of unknown release has already."""
+        columns = {column for row in self._rows.values() for column in row}
+        alike = [column for column in columns if _identify(column) == _identify(kernel)]
+        return max(alike, key=_rank, default=kernel)
+
     def table(self) -> Table:
         """Return the table."""
         names = [one.name for one in SCENARIOS]

@@ -281,6 +281,8 @@ def add_line(grid: Grid, line: Line) -> None:
     cell = line.cell
     options = " ".join((cell.scenario, *cell.options))
     kernel = f"{line.release or cell.kernel} {cell.arch}"
+    if not line.release:  # the run did not get that far
+        kernel = grid.find_column(kernel)
     grid.add(cell.path, options, kernel, line.text)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The matrix's table: what later runs replace in it, and what stays."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from bulkmm import cli
 from bulkmm.results.model import Check, Document
 from lab import run
-from lab.commands import page
+from lab.commands import matrix, page
 from lab.commands.grid import Grid
 from lab.machine import cached
 
@@ -70,6 +71,19 @@ def test_kernels_are_told_apart(old: str, new: str, alike: bool) -> None:  # noq
     for name in (old, new):
         grid.add("clear", "`thp-2m`", f"{name} x86_64", "passed")
     assert (len(grid.table().headings) == 3) is alike
+
+
+def test_a_run_that_fails_joins_the_column_of_its_kernel() -> None:
+    """Whose release a run without a result does not tell."""
+    grid = Grid()
+    names = [f"6.1.0-{n}-cloud-amd64 x86_64" for n in (55, 56)]
+    for name, scenario in zip(names, ("mthp", "thp-2m"), strict=True):
+        grid.add("clear", scenario, name, "passed")
+    cell = matrix.Cell("clear", "x86_64", "6.1", "clear-cases")
+    for one in (cell, replace(cell, kernel="6.12")):
+        matrix.add_line(grid, matrix.make_failure(one, "why"))
+    assert [*grid.table().headings[2:]] == [*names, "6.12 x86_64"]
+    assert ("clear", "clear-cases", "", *["FAILED: why"] * 2) in grid.table().rows
 
 
 def test_quick_runs_of_some_join_those_of_their_part(
