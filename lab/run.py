@@ -69,9 +69,12 @@ class Request:
     @property
     def words(self) -> str:
         """Return the kernel's parameters, with those of the scenario and the user."""
-        words = f"{self.scenario.parameters} {self.append}".strip()
-        poisons = self.kernel.kind and self.kernel.kind.poisons(words)
-        return f"page_poison=1 {words}".strip() if poisons else words
+        kind = self.kernel.kind
+        words = [self.scenario.parameters, self.append]
+        if kind:
+            poisons = kind.poisons(" ".join(words))
+            words = [kind.parameters, *(("page_poison=1",) if poisons else ()), *words]
+        return " ".join(filter(None, words))
 
     @property
     def memory_limit(self) -> int:

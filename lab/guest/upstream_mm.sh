@@ -5,7 +5,7 @@
 # category whose results differ is run again in all states, with more time.
 
 MM=/suite/mm
-MM_ARMS="absent on streaming"
+# MM_ARMS: those states, without the module first
 MM_AGAIN="2 3" # attempts after the first
 
 # streaming: huge pages of all sizes bypass the cache: ARM

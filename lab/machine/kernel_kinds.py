@@ -41,6 +41,7 @@ class Kind:
     series: str = NEWEST  # of the source
     can_poison: bool = False  # fill freed memory with a pattern and check it
     slow: int = 1  # time limits relative to a stock kernel's
+    parameters: str = ""  # for its command line
     no_disks: bool = False  # the kernel itself warns when one is removed
     patched: bool = False  # with the patches in upstream/ for the series
     plant: str = ""  # a patch in lab/kernels that makes a path stay off
@@ -119,6 +120,10 @@ class Kind:
 
 
 PLAIN = ("guest", "plain", "kunit")
+# identify_cpu() (arch/x86/kernel/cpu/common.c, 7.3.4) clears what the boot CPU can do
+# before it reads it again. In an interrupt at that time pgtable_l5_enabled() is false,
+# and KASAN reports the first access to the direct map of five levels as wild
+FOUR_LEVELS = "no5lvl"
 KINDS = (
     Kind("debug", ("guest", "debug"), can_poison=True, slow=8),
     # bdev_free_inode() frees a gendisk before its queue's kobject is released
@@ -129,7 +134,7 @@ KINDS = (
         slow=8,
         no_disks=True,
     ),
-    Kind("kasan", ("guest", "kasan"), slow=8),
+    Kind("kasan", ("guest", "kasan"), slow=8, parameters=FOUR_LEVELS),
     Kind("clang-cfi", ("guest", "clang-cfi"), compiler="clang-19"),
     # what another distribution builds, and the same with a call that has moved
     Kind("cachyos", ("guest", "cachyos"), compares_callers=True),
@@ -137,7 +142,13 @@ KINDS = (
     # the same configuration: a ratio between these two is the patches' alone
     Kind("base", PLAIN),
     Kind("patched", PLAIN, patched=True),
-    Kind("patched-kasan", ("guest", "kasan", "hugetlb", "kunit"), patched=True, slow=8),
+    Kind(
+        "patched-kasan",
+        ("guest", "kasan", "hugetlb", "kunit"),
+        patched=True,
+        slow=8,
+        parameters=FOUR_LEVELS,
+    ),
     Kind("patched-arm64", PLAIN, patched=True, arch=ARM64, compiler=ARM64.compiler),
     # and these two
     Kind("base-6.12", PLAIN, series="6.12"),

@@ -43,6 +43,7 @@ PLANTED = 2
 # requests that the kernel refuses silently; the warnings of its own are rate-limited
 SILENT = ("zero-count", "too-many", "test_vmalloc")
 LINE = re.compile(r"(not ok|ok) \d+ (?P<name>[^#]+?)(?: # (?P<detail>.*))?$")
+TABLES = re.compile(r"\btables=(\d+)")
 SUMMARY = re.compile(
     r"Summary: (\w+) passed: (\d+) failed: (\d+)(?: xfailed: (\d+))? repeat:"
 )
@@ -231,6 +232,7 @@ class Faults(Vmap):
                 details.setdefault((of, name), {})[arm] = detail
         for (_, name), arms in details.items():
             yield base.check_alike(f"as the original: {name}", arms, self.arms[0])
+        yield from check_tables(outcome)
         yield from check_warnings(outcome, self.arms[0])
         yield state.check_meanwhile(outcome, vmap=int(bool({*self.arms} & {*SERVING})))
 
@@ -319,6 +321,17 @@ def list_verdicts(outcome: Outcome) -> Iterator[Check]:
             yield Check(name, ok=False, detail=f"{many} of {plan['plan']}")
 
 
+def check_tables(outcome: Outcome) -> Iterator[Check]:
+    """Check that each mapping takes as many page tables, whichever was refused."""
+    tables: dict[str, list[str]] = {}
+    for event, _, _, detail in _ktap(outcome):
+        if event["of"] == "starve" and (match := TABLES.search(detail)):
+            tables.setdefault(event["arm"], []).append(match[1])
+    for arm, counts in tables.items():
+        ok = len(set(counts)) == 1 < len(counts)
+        yield Check(f"no page table is leaked ({arm})", ok, " ".join(counts))
+
+
 def check_warnings(outcome: Outcome, first: str) -> Iterator[Check]:
     """Check that the kernel's warnings in every mode are those without the module."""
     by_kind: dict[str, dict[str, list[str]]] = {}
@@ -357,7 +370,10 @@ SCENARIOS = (
         check="the original's answer, warning and state each time; " + CHECK,
         takes=("arms", "seed", "seconds"),
         runs=base.Runs(
-            debug=_on_both("--seconds 30"),
+            debug={
+                **_on_both("--seconds 30"),
+                **dict.fromkeys(PATCHED, ("--seconds 30 --arm absent",)),
+            },
         ),
         warns=True,
     ),

@@ -34,6 +34,7 @@ CHURN, READY = "prezero-stress 7.3", "prezero-2m"
 CLEARED = [f"counters (2m {mode})" for mode in ("auto", "cached", "streaming")]
 GIVEN_UP = "huge pages are given up"
 FRAGMENTED = f"{GIVEN_UP}|memory is fragmented"
+LEAKED = "ok 1 page table 1 refused # err=-12 mapped=0 tables=99 first=none"
 FAILED = "Summary: fix_size_alloc_test passed: 0 failed: 1 repeat: 1"
 
 # how the words of a run begin, which events are gone, or the first of which has what
@@ -107,6 +108,7 @@ CHANGES: list[tuple[str, Event, Event | None, str]] = [
     (VMAP, on("entry", arm="off"), on(arm="pte"), "vmap() of 64 pages is served (p"),
     ("vmap-faults", on(of="bad", arm="pte"), on(line="ok 1 null-first"), "as the ori"),
     ("vmap-faults", on(of="starve", arm="pte"), on(line="not ok 1 a"), "a (pte)|as t"),
+    ("vmap-faults", on(of="starve", arm="pte"), on(line=LEAKED), "as the|no page t"),
     ("vmap-faults", on("ktap-plan", arm="off"), on(plan=99), "starve in off: all"),
     (VMALLOC, on("upstream", arm="block"), on(line=FAILED), "fix_size_alloc_test"),
     (VMALLOC, on("upstream", arm="block"), on(line="x"), "a result|fix_size_alloc"),

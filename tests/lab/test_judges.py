@@ -82,6 +82,14 @@ def test_a_test_that_is_flaky_by_itself_may_be_so_with_the_module() -> None:
     assert failing(MM, outcome) == {"cow: cow"}
 
 
+def test_without_the_module_no_test_of_the_kernel_may_fail() -> None:
+    work = scenario.find_scenario("upstream-mm").make(parts=("cow",), arms=("absent",))
+    events = [one for one in mm_events() if one.get("arm") in (None, "absent")]
+    assert failing(work, Outcome(events)) == set()
+    outcome = judgelib.changed(Outcome(events), on("mm"), {"verdict": "fail"})
+    assert failing(work, outcome) == {"cow: cow", "tests passed"}
+
+
 def test_a_category_of_the_kernels_tests_must_have_run_one() -> None:
     events = [one for one in mm_events() if one["event"] != "mm"]
     wanted = {"tests passed", "every category was run"}

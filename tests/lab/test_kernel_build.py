@@ -14,6 +14,7 @@ from bulkmm.control import requirements
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab import judge, paths
+from lab.commands.run import parse_request
 from lab.machine import (
     cached,
     kernel_build,
@@ -50,6 +51,15 @@ def test_fragments_set_each_option_once(kind: Kind) -> None:
     options = kernel_kinds.parse_options(kind.text)
     assert len(options) == len(names) - len(unset)
     assert not unset or kind.arch is ARM64 or "cachyos" in kind.fragments
+
+
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
+def test_kernels_with_kasan_have_four_levels_of_page_tables(kind: Kind) -> None:
+    wanted = "CONFIG_KASAN" in kernel_kinds.parse_options(kind.text)
+    words = ["hugetlb-1g", "--way", "fork", "--kernel", kind.name, "--append", "quiet"]
+    parameters = parse_request([*words, "--arch", kind.arch.name]).words
+    assert ("no5lvl" in parameters.split()) is wanted
+    assert parameters.endswith("quiet")
 
 
 @pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
