@@ -80,8 +80,8 @@ def test_a_run_that_fails_joins_the_column_of_its_kernel() -> None:
     for name, scenario in zip(names, ("mthp", "thp-2m"), strict=True):
         grid.add("clear", scenario, name, "passed")
     cell = matrix.Cell("clear", "x86_64", "6.1", "clear-cases")
-    for one in (cell, replace(cell, kernel="6.12")):
-        matrix.add_line(grid, matrix.make_failure(one, "why"))
+    for failed in (cell, replace(cell, kernel="6.12")):
+        matrix.add_line(grid, matrix.make_failure(failed, "why"))
     assert [*grid.table().headings[2:]] == [*names, "6.12 x86_64"]
     assert ("clear", "clear-cases", "", *["FAILED: why"] * 2) in grid.table().rows
 
