@@ -45,6 +45,9 @@ class Parser(argparse.ArgumentParser):
         if self.prog == "bulkmm compare" and "--" in args:
             at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
+        for one in self._actions if not args else ():
+            if one.required and one.choices is not None:
+                self.error(f"name {one.metavar}: there are {', '.join(one.choices)}")
         flags = [word for one in self._actions for word in one.option_strings]
         self._check_options(args, flags)
         self._check_files(args, flags)

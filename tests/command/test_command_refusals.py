@@ -32,6 +32,8 @@ status --format prometheus --json    | 2 | --json and --format prometheus differ
 status -o no/file                    | 3 | no/file cannot be written: No such file
 on                                   | 2 | required: PATH
 on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
+bench                                | 2 | name WHAT: there are clear, copy, first-use,
+lab                                  | 2 | name ACTION: there are list, run, matrix, ker
 bench kernel all --json FILE         | 2 | FILE: --json takes no file, -o FILE writes it
 bench kernel --json a.json           | 2 | --json takes no file, -o a.json writes it (se
 lab run --json a.json                | 2 | --json takes no file, -o a.json writes it (se
