@@ -56,7 +56,12 @@ def draw_conclusion(document: Document) -> str:
         summary = "no work was counted, and its times do not reflect hardware."
     else:
         summary = "nothing to compare with."
-    return f"{place}: {summary}{f' {many} of {many} checks passed.' if many else ''}"
+    checks = f"{many} of {many} checks passed." if many else ""
+    return " ".join(
+        filter(
+            None, [f"{place}: {summary}", checks, conditions.describe_load(document)]
+        )
+    )
 
 
 def _count_verdicts(ratios: list[Ratio]) -> str:

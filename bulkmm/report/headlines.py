@@ -239,7 +239,8 @@ def _format_whole(line: Headline, process: str, rates: dict[str, Any]) -> str:
 
 def list_notes(documents: Sequence[Document]) -> list[str]:
     """Return what the rows mean, and what is slower with the module."""
-    return [SCOPE, *describe_whole(documents), describe_losses(documents)]
+    busy = filter(None, map(conditions.describe_load, documents))
+    return [*busy, SCOPE, *describe_whole(documents), describe_losses(documents)]
 
 
 def describe_losses(documents: Sequence[Document]) -> str:

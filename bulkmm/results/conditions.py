@@ -100,6 +100,21 @@ def describe_noise(document: Document) -> list[str]:
     return lines
 
 
+def describe_load(document: Document) -> str:
+    """Return that other work had the CPUs before and after, or nothing.
+
+    The run itself is a load of 1, on a machine whose load was the work before it.
+    """
+    cpus = document.machine.get("cpu", {}).get("cores") or 1
+    low, high = sorted(document.run.get("load", (0, 0)))
+    if get_accelerator(document) != "native" or low <= cpus:
+        return ""
+    return (
+        f"The CPU was busy (load {low}{DASH}{high} on {cpus} CPUs): times and ratios "
+        f"are not this CPU's; run it again once it is idle."
+    )
+
+
 def list_warnings(document: Document) -> list[str]:
     """Return what weakens figures that were just measured, each with its remedy."""
     if get_accelerator(document) != "native":

@@ -11,7 +11,7 @@ import pytest
 from bench import measure, subjects
 from bench.kernel import run
 from bench.subjects import Amount, Request
-from bulkmm.report import headlines, page
+from bulkmm.report import conclusion, headlines, page
 from bulkmm.results import row_names, size_grid, stats
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document, Result
@@ -181,3 +181,18 @@ def test_nothing_is_told_of_a_whole_without_a_sentence() -> None:
     document.results = [r for r in document.results if r.operation == "vmap"]
     (text,) = headlines.describe_whole([document])
     assert text.startswith("What a driver does around its mapping")
+
+
+@pytest.mark.parametrize(
+    ("load", "is_busy"), [((9.5, 10.6), True), ((3.2, 1), False), ((1, 2), False)]
+)
+def test_that_the_cpu_was_busy_is_told_first(
+    *, load: tuple[float, float], is_busy: bool
+) -> None:
+    """In the load after a run is its own; before it a download may have been."""
+    document = Document.read(RESULT_FILE)
+    document.run["load"] = load
+    first = headlines.list_notes([document])[0]
+    told = f"The CPU was busy (load 9.5{DASH}10.6 on 2 CPUs): times and ratios are not"
+    assert first.startswith(told if is_busy else headlines.SCOPE)
+    assert (told in conclusion.draw_conclusion(document)) == is_busy
