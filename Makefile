@@ -11,7 +11,7 @@
 #	make lab	every lab scenario on every kernel (hours; resumes where it stopped)
 #	make lab-debug	the scenarios on kernels with their own checks on (part of it)
 #	make newest	the same scenarios on what is newer than lab/versions.txt
-#	make kernels	the newest of each series and flavour, natively (an hour; resumes too)
+#	make kernels	the newest of each series and flavour, natively (half an hour; resumes too)
 #	make install	the module, for the running kernel
 #	make install-lib	libbulkmm, below PREFIX (docs/library.md)
 #	make deb	Debian packages of all of it, into build/debs
