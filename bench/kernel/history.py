@@ -66,19 +66,18 @@ def measure_history(args: argparse.Namespace) -> int:
     progress = Progress()
     job = measure.Job(Path(), None, rounds=rounds, processes=processes, quick=True)
     with ExitStack() as stack:
-        files = stack.enter_context(_images(args.kernels, progress))
-        from bench.kernel import process
+        with progress.show_status("bench history: starting"):
+            files = stack.enter_context(_images(args.kernels, progress))
+            from bench.kernel import process
 
-        # of two of the same release, the last
-        ready = {
-            kernel.release: kernel
-            for file in files
-            if (
-                kernel := stack.enter_context(
+            kernels = [
+                stack.enter_context(
                     process.prepare_kernel(file, None, "host", progress)
                 )
-            )
-        }
+                for file in files
+            ]
+        # of two of the same release, the last
+        ready = {kernel.release: kernel for kernel in kernels}
         observer = stack.enter_context(
             progress.follow_events("bench history", "bench history", processes)
         )
