@@ -45,9 +45,10 @@ class Parser(argparse.ArgumentParser):
         if self.prog == "bulkmm compare" and "--" in args:
             at = args.index("--")  # argparse consumes the first one
             args = [*args[:at], "--", *args[at:]]
-        for one in self._actions if not args else ():
-            if one.required and one.choices is not None:
-                self.error(f"name {one.metavar}: there are {', '.join(one.choices)}")
+        for action in self._actions if not args else ():
+            if action.required and action.choices is not None:
+                names = ", ".join(action.choices)
+                self.error(f"name {action.metavar}: there are {names}")
         flags = [word for one in self._actions for word in one.option_strings]
         self._check_options(args, flags)
         self._check_files(args, flags)

@@ -39,8 +39,8 @@ def test_interval_has_the_ranks_of_the_table(n: int, rank: int) -> None:
 
 @pytest.mark.parametrize("n", range(6, 60))
 def test_interval_is_that_of_scipy(n: int) -> None:
-    found = scipy.stats.quantile_test(range(n)).confidence_interval(0.95)
-    assert stats.median_interval(range(n)) == (found.low, found.high)
+    interval = scipy.stats.quantile_test(range(n)).confidence_interval(0.95)
+    assert stats.median_interval(range(n)) == (interval.low, interval.high)
 
 
 @pytest.mark.parametrize("n", [4, 5, 15, 20])

@@ -39,7 +39,7 @@ bench kernel --json a.json           | 2 | --json takes no file, -o a.json write
 lab run --json a.json                | 2 | --json takes no file, -o a.json writes it (se
 worth --json a.json                  | 2 | --json takes no file, -o a.json writes it (se
 worth --json=a.json                  | 2 | --json takes no file, -o a.json writes it (se
-bench history 6.1 --markdown=a       | 2 | --markdown takes no file, it prints the resul
+bench history 6.1 --markdown=a       | 2 | --markdown takes no file, it prints the
 doctor --json a.json                 | 2 | a.json: --json takes no file, it prints the r
 on clear --dry-run streaming         | 2 | unexpected streaming: give options before or
 on clear auto more                   | 2 | unexpected more (see: bulkmm on --help)
