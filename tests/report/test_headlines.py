@@ -193,6 +193,8 @@ def test_that_the_cpu_was_busy_is_told_first(
     document = Document.read(RESULT_FILE)
     document.run["load"] = load
     first = headlines.list_notes([document])[0]
-    warning = f"The CPU was busy (load 9.5{DASH}10.6 on 2 CPUs): times and ratios are not"
+    warning = (
+        f"The CPU was busy (load 9.5{DASH}10.6 on 2 CPUs): times and ratios are not"
+    )
     assert first.startswith(warning if is_busy else headlines.SCOPE)
     assert (warning in conclusion.draw_conclusion(document)) == is_busy
