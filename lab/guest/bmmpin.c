@@ -14,7 +14,7 @@
 
 #define HUGE_BYTES (2UL << 20)
 #define BYTES	   (4 * HUGE_BYTES) /* of memory to allocate */
-#define LACKING	   3 /* exit code */
+#define LACKING	   3		    /* exit code */
 
 /* Untouched memory that is to get huge pages. */
 static char *fresh(void)
