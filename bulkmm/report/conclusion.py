@@ -7,9 +7,10 @@ from statistics import median
 from bulkmm.results import conditions, result_tables, size_grid
 from bulkmm.results.model import NS, Document, Ratio
 
-BASES = ("rebuild", "off", "absent")  # the first present leads its scenario
+# the first present leads its scenario
+BASES = ("rebuild", "off", "absent", "prealloc", "read")
 # the variant that represents the module: the first of these present
-LEADING = ("on", "auto", "pte", "block", "bulkmm")
+LEADING = ("on", "auto", "pte", "block", "bulkmm", "server", "kept")
 PEER = "the fastest peer"
 BASE_NAMES = {
     size_grid.STOCK: "the stock kernel's own code",
@@ -17,6 +18,8 @@ BASE_NAMES = {
     "rebuild": "the kernel's loop",
     "off": "the module off",
     "absent": "no module",
+    "prealloc": "QEMU's prealloc",
+    "read": "a read of the file",
 }
 
 
@@ -81,8 +84,10 @@ def _count_verdicts(ratios: list[Ratio]) -> str:
 
 def name_base(ratios: list[Ratio]) -> str:
     """Return the base of comparison."""
-    bases = {r.base for r in ratios}
-    return PEER if len(bases) > 1 else BASE_NAMES.get(ratios[0].base, ratios[0].base)
+    bases = dict.fromkeys(r.base for r in ratios)
+    if len(bases) > 1 and not {*bases} <= {*BASE_NAMES}:
+        return PEER
+    return " and ".join(BASE_NAMES.get(base, base) for base in bases)
 
 
 def _range(ratios: list[Ratio]) -> str:

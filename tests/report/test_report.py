@@ -196,6 +196,12 @@ def test_what_is_concluded() -> None:
     assert "1 of 2 checks failed: no figure here is valid" in failed
 
 
+def test_starts_with_memory_of_a_server_are_concluded_of() -> None:
+    file = Path(__file__).parents[2] / "results/AuthenticAMD-25-17-1/serve.json"
+    sentence = draw_conclusion(Document.read(file))
+    assert "3 of 3 faster than QEMU's prealloc and a read of the file (" in sentence
+
+
 def test_how_to_take_it_again() -> None:
     document = made.kernel()
     document.machine["revision"] = "0123abc+"
