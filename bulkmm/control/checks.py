@@ -30,6 +30,7 @@ POOLS = "/sys/kernel/mm/hugepages"
 # of hugetlb pages that fork() may lose, and since which series: docs/upstream.md
 FORK_SIZES = {"hugepages-1048576kB": "1 GiB", "hugepages-64kB": "64 KiB"}
 FORK_SINCE = (6, 1)
+FORK_MENDED = {(6, 12): 118}  # sublevels
 MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
 
 
@@ -233,9 +234,20 @@ def _check_zeroing(kernel: Kernel) -> Check:
     return Check("clearing of huge pages", state, kernels.CASES[case], CONFIG)
 
 
+def _is_mended(release: str) -> bool:
+    """Return whether a kernel's fork() no longer loses hugetlb pages.
+
+    Debian's 6.1 has another number in place of the sublevel, and no mended version.
+    """
+    mended = FORK_MENDED.get(requirements.parse_version(release))
+    sublevel = re.match(r"\d+\.\d+\.(\d+)", release)
+    return bool(mended and sublevel and int(sublevel[1]) >= mended)
+
+
 def _check_fork(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     """Name a bug of the kernel where there are pages that it affects."""
-    if requirements.parse_version(kernel.release) < FORK_SINCE:
+    old = requirements.parse_version(kernel.release) < FORK_SINCE
+    if old or _is_mended(kernel.release):
         return
     sizes = [
         size
@@ -244,7 +256,7 @@ def _check_fork(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     ]
     if sizes:
         message = (
-            "a bug of kernels since 6.1, with and without the module: a child of "
+            "a bug of kernels since 6.1 (6.12: up to 6.12.117), with and without the module: a child of "
             f"fork() may find zeros in private hugetlb pages of {', '.join(sizes)}"
         )
         remedy = "apply the patches in upstream/, or do not write and then fork"

@@ -98,6 +98,8 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
         (RELEASE, "1048576kB 0", ""),
         (RELEASE, "2048kB 16", ""),
         ("6.1.0-56-cloud-amd64", "1048576kB 1", "1 GiB"),
+        ("6.12.117+deb13-amd64", "1048576kB 1", "1 GiB"),
+        ("6.12.118+deb13-amd64", "1048576kB 1", ""),
         ("5.10.0-40-amd64", "1048576kB 1", ""),
     ],
 )
