@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from programs import run_program
 from bulkmm.control.json_output import make_schema
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = make_schema()
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,18 @@ class Result:
         return document
 
 
+@cache
+def make_validator() -> jsonschema.protocols.Validator:
+    """Return what checks documents; checking the schema itself takes longer."""
+    schema = make_schema()
+    validator = jsonschema.validators.validator_for(schema)
+    validator.check_schema(schema)
+    return validator(schema)
+
+
 def check_schema(document: dict[str, Any]) -> None:
     """Check a document against the schema that `bulkmm status --schema` prints."""
-    jsonschema.validate(document, SCHEMA)
+    make_validator().validate(document)
 
 
 Command = Callable[..., Result]

@@ -159,23 +159,22 @@ def list_rows(table: str) -> list[Any]:
     ]
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, str]:
-    """Return result files by what they are."""
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return result files by what they are; no refusal may change them."""
+    home = tmp_path_factory.mktemp("files")
     machine = {"accelerator": "native", "kernel": "6.18", "cpu": {"model": "A"}}
-    paths = {name: tmp_path / f"{name}.json" for name in ("good", "other", "copy")}
+    paths = {name: home / f"{name}.json" for name in ("good", "other", "copy")}
     for name, ns in (("good", 5), ("other", 6), ("copy", 5)):
         arm = stats.summarise_arm("clear-4k", "glibc", "ns", 64, [ns] * 3)
         Document(machine=machine, results=[arm]).write(paths[name])
-    paths |= {
-        name: tmp_path / f"{name}.json" for name in ("bad", "empty", "deep", "none")
-    }
+    paths |= {name: home / f"{name}.json" for name in ("bad", "empty", "deep", "none")}
     for name, text in (("junk", '{"a": 1}'), ("counted", '{"kind": "worth"}')):
-        (paths.setdefault(name, tmp_path / f"{name}.json")).write_text(text)
+        (paths.setdefault(name, home / f"{name}.json")).write_text(text)
     paths["deep"].write_text("[" * 100_000)
     paths["bad"].write_text('{"schema_version": 2}')
     Document(machine=machine).write(paths["empty"])
-    return {name: str(file) for name, file in paths.items()} | {"home": str(tmp_path)}
+    return {name: str(file) for name, file in paths.items()} | {"home": str(home)}
 
 
 def get_refusal(
