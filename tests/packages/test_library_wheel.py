@@ -48,7 +48,7 @@ def test_pip_install_and_one_line_populate_an_array(tmp_path: Path) -> None:
         name: value
         for name, value in os.environ.items()
         if name not in ("PYTHONPATH", "BULKMM_LIBRARY")
-    } | {"PATH": "/nowhere", "PIP_ONLY_BINARY": ":all:"}
+    } | {"PATH": "/nowhere", "PIP_ONLY_BINARY": ":all:", "PIP_NO_COMPILE": "no"}
     subprocess.run([*install, wheel, "numpy"], check=True, env=environment)
     result = run_program([python, "-c", PROGRAM], env=environment, cwd=tmp_path)
     assert result.stdout.startswith(f"True {tmp_path}"), result
