@@ -30,7 +30,7 @@ POOLS = "/sys/kernel/mm/hugepages"
 # of hugetlb pages that fork() may lose, and since which series: docs/upstream.md
 FORK_SIZES = {"hugepages-1048576kB": "1 GiB", "hugepages-64kB": "64 KiB"}
 FORK_SINCE = (6, 1)
-FORK_MENDED = {(6, 12): 118}  # sublevels
+FORK_MENDED: dict[tuple[int, ...], int] = {(6, 12): 118}  # sublevels
 MODELS = ("PREEMPT_RT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY", "PREEMPT_NONE", "PREEMPT")
 
 
@@ -256,8 +256,9 @@ def _check_fork(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     ]
     if sizes:
         message = (
-            "a bug of kernels since 6.1 (6.12: up to 6.12.117), with and without the module: a child of "
-            f"fork() may find zeros in private hugetlb pages of {', '.join(sizes)}"
+            "a bug of kernels since 6.1 (6.12: up to 6.12.117), with and without the "
+            "module: a child of fork() may find zeros in private hugetlb pages of "
+            f"{', '.join(sizes)}"
         )
         remedy = "apply the patches in upstream/, or do not write and then fork"
         yield Check("hugetlb and fork", CARE, message, remedy)
