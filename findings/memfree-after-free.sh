@@ -8,7 +8,7 @@
 # Guess: When a process gives 256 MiB of pages of 4 KiB back by munmap(), MemFree and
 # MemAvailable in /proc/meminfo rise by 256 MiB, less some MiB.
 #
-# Behaviour: By some 100 to 160 MiB at once, and after 40 seconds a part is still
+# Behaviour: By some 80 to 160 MiB at once, and after 40 seconds a part is still
 # missing. What is freed stays in a list of the CPU ("count" in /proc/zoneinfo), which
 # may grow to an eighth of a zone since Linux 6.7, shrinks slowly, and counts neither as
 # free nor as available. Who decides by these figures what fits finds a hundred MiB too
