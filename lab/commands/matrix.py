@@ -83,24 +83,34 @@ def run_matrix(args: argparse.Namespace) -> int:
         if not selection:
             return Exit.OK
     note = DEBUG_NOTE if args.debug else NOTE
-    label = " quick" if args.quick else ""
     progress = Progress()
     lines: list[Line] = []
-    grid, whole = Grid(), Grid()
-    if args.output and (args.only or args.kernel):  # beside what is there of others
-        whole = Grid(page.read_part(args.output, label))
+    grid = Grid()
+    joins = bool(args.only or args.kernel)  # what the page has of others
     # a failure does not stop the rest
     for cell in progress.count_items("run", selection, lambda cell: cell.name):
         lines.append(_run_cell(cell, args.json_dir, resume=args.resume))
-        for table in (grid, whole):
-            add_line(table, lines[-1])
+        add_line(grid, lines[-1])
         if args.output:  # keeps partial results if interrupted
-            note_lines = textwrap.wrap(note, page.WIDTH)
-            page.write_page(args.output, [*whole.markdown(), *note_lines, ""], label)
+            _write_line(args, lines[-1], note, joins=joins or len(lines) > 1)
     grid.table().print()
     print(note)
     print(summarise_lines(lines))
     return Exit.OK if all(line.ok for line in lines) else Exit.VERDICT
+
+
+def _write_line(
+    args: argparse.Namespace, line: Line, note: str, *, joins: bool
+) -> None:
+    """Write a verdict to the page, beside what is there now if it joins that.
+
+    Another matrix may have written to the page since the last verdict.
+    """
+    label = " quick" if args.quick else ""
+    grid = Grid(page.read_part(args.output, label) if joins else "")
+    add_line(grid, line)
+    lines = [*grid.markdown(), *textwrap.wrap(note, page.WIDTH), ""]
+    page.write_page(args.output, lines, label)
 
 
 def _select_cells(args: argparse.Namespace) -> list[Cell]:

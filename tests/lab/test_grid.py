@@ -111,3 +111,28 @@ def test_quick_runs_of_some_join_those_of_their_part(
     assert [row[2:] for row in table.rows] == [("passed 1 of 1",) * 2] * 2
     assert not cli.main(words)
     assert names[0] not in file.read_text()
+
+
+def test_two_matrices_that_write_a_page_at_once_keep_each_others_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "page.md"
+    file.write_text(OLD)
+
+    def booted(request: run.Request) -> Document:
+        grid = Grid(page.read_part(file))
+        grid.add("suites", "stress", "6.12-a x86_64", "passed 9 of 9")
+        page.write_page(file, grid.markdown())
+        document = Document(machine={"accelerator": "TCG"})
+        document.checks = [Check("a", ok=True, detail="")]
+        document.run["kernel"] = request.kernel.name
+        return document
+
+    monkeypatch.setattr(cached, "need_root", lambda: None)
+    monkeypatch.setattr(run, "run_scenario", booted)
+    words = ["lab", "matrix", "--quick", "--arch", "x86_64", "-o", str(file)]
+    assert not cli.main([*words, "--only", "hugetlb-2m-6.12"])
+    text = file.read_text()
+    assert "passed 9 of 9" in text
+    assert "passed 1 of 1" in text
+    assert "passed 3 of 3" in text
