@@ -47,7 +47,8 @@ static int obey(char *text, struct seq_buf *out)
 	err = bmm_pages_make(&v.pages, commands[i].shape);
 	if (!err)
 		err = commands[i].run(&v);
-	if (v.verdicts && commands[i].run != bmm_vmap_bad) /* of a verdict each */
+	/* a bad request has one verdict, and no plan */
+	if (v.verdicts && commands[i].run != bmm_vmap_bad)
 		seq_buf_printf(out, "1..%u\n", v.verdicts);
 	bmm_pages_free(&v.pages);
 	return err;
