@@ -195,8 +195,11 @@ call_times() {
 # an arm's folios of 2 MiB, as the tracepoint reports them: WAY [ARGUMENT...]
 # of bmmpin
 brought() {
+	# the trace has "<...>" for a name that was not saved, when two CPUs trace
+	must_write "$CLEARS/filter" 'comm == "bmmpin"'
 	clearing bmmpin "$@"
-	grep ' order=9 ' "$TRACING/trace" | grep '^ *bmmpin-' >/tmp/brought
+	must_write "$CLEARS/filter" 0
+	grep ' order=9 ' "$TRACING/trace" >/tmp/brought
 	report brought way="$1" cached_max="$(cat "$CLEAR/cached_max")" \
 		streaming="$(grep -c ' streaming=1 ' /tmp/brought)" \
 		cached="$(grep -c ' streaming=0 ' /tmp/brought)"
