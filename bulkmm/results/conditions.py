@@ -134,7 +134,7 @@ def list_warnings(document: Document) -> list[str]:
         lines.append(f"n = {few}, {more}: --processes {INTERVAL_LEAST}")
     if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
         many = len(document.printed().ratios)
-        remedy = "close what uses the CPU and run it again"
+        remedy = "two equal variants differ by more; run more processes"
         lines.append(f"{shaky} of {many} ratios are unstable (!): {remedy}")
     return lines
 
