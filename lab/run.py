@@ -72,8 +72,8 @@ class Request:
         kind = self.kernel.kind
         words = [self.scenario.parameters, self.append]
         if kind:
-            poisons = kind.poisons(" ".join(words))
-            words = [kind.parameters, *(("page_poison=1",) if poisons else ()), *words]
+            poison = "page_poison=1" if kind.poisons(" ".join(words)) else ""
+            words = [kind.parameters, poison, *words]
         return " ".join(filter(None, words))
 
     @property

@@ -5,7 +5,6 @@ import argparse
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from fnmatch import fnmatch
@@ -23,7 +22,7 @@ from bulkmm.results.model import BULKMM, Document, Result
 from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
-from lab.commands.page import GENERATED
+from lab.commands.page import GENERATED, wrap_text
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -40,7 +39,6 @@ SUFFIX = re.compile(r'\.name = prefix(?: "(-\w+)")?,')
 # what is kept of the machine that emulated a guest
 OF_GUEST = ("accelerator", "guest", "bulkmm", "revision", "date")
 PICTURE = RESULTS / "headlines.svg"
-WIDTH = 100
 MACHINE = "x86_64"  # of all results of kernels
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
@@ -128,21 +126,21 @@ def make_section(name: str, cpu_results: CpuResults) -> Iterator[str]:
     description = (
         f"{host['cpu']['cores']} CPUs, {host.get('numa_nodes')} memory node(s); caches"
     )
-    yield from wrap_text(f"{description} {caches}; frequency governor: {governor}.")
+    yield from wrap_paragraph(f"{description} {caches}; frequency governor: {governor}.")
     if kernels := select_results(cpu_results, KERNELS):
         for table in headlines.make_tables(kernels):
             yield from table.markdown()
         whole = headlines.describe_whole(kernels)
-        yield from wrap_text(" ".join([*whole, headlines.describe_losses(kernels)]))
+        yield from wrap_paragraph(" ".join([*whole, headlines.describe_losses(kernels)]))
     for title, (pattern, sheets) in SECTIONS.items():
         if documents := select_results(cpu_results, pattern):
             yield from (f"#### {title}", "")
             for sheet in sheets(documents):
                 yield from sheet.markdown()
             if pattern == KERNELS and (amounts := describe_amounts(documents)):
-                yield from wrap_text(amounts)
+                yield from wrap_paragraph(amounts)
             for document in documents:
-                yield from wrap_text(describe_document(document))
+                yield from wrap_paragraph(describe_document(document))
     yield from ("#### Goals that are not met", "")
     yield from list_missed(cpu_results)
 
@@ -215,12 +213,12 @@ def list_missed(cpu_results: CpuResults) -> Iterator[str]:
             met = sum(row[2].startswith("met") for row in goal_rows)
             summary.append(f"{name} {met} of {len(goal_rows)}")
     yield from Table(("result", *goals.HEADINGS), rows).markdown()
-    yield from wrap_text(f"Met: {', '.join(summary)}.")
+    yield from wrap_paragraph(f"Met: {', '.join(summary)}.")
 
 
-def wrap_text(line: str) -> Iterator[str]:
+def wrap_paragraph(line: str) -> Iterator[str]:
     """Return a paragraph of the page's width."""
-    yield from textwrap.wrap(line, WIDTH, break_on_hyphens=False)
+    yield from wrap_text(line)
     yield ""
 
 
@@ -340,7 +338,7 @@ def make_headlines(kernels: list[Document]) -> Iterator[str]:
     )
     losses = headlines.describe_losses(kernels)
     notes = f"{legend} {headlines.SCOPE} {losses} {HEADLINES_NOTE}"
-    yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
+    yield from wrap_text(notes)
 
 
 def update_upstream(text: str, cpus: dict[str, CpuResults]) -> str:
@@ -359,7 +357,7 @@ def make_gains(documents: list[Document]) -> Iterator[str]:
     yield from (f"### {documents[0].machine['cpu']['model']}", "")
     for document in documents:
         yield from patched.make_table(document).markdown()
-        yield from wrap_text(describe_document(document))
+        yield from wrap_paragraph(describe_document(document))
 
 
 PAGES = {PAGE: make_page, README: update_readme, UPSTREAM: update_upstream}

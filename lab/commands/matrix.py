@@ -5,7 +5,6 @@ A cell is one run of a scenario, as by ``bulkmm lab run`` with the same options.
 """
 
 import argparse
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,7 +108,7 @@ def _write_line(
     label = " quick" if args.quick else ""
     grid = Grid(page.read_part(args.output, label) if joins else "")
     add_line(grid, line)
-    lines = [*grid.markdown(), *textwrap.wrap(note, page.WIDTH), ""]
+    lines = [*grid.markdown(), *page.wrap_text(note), ""]
     page.write_page(args.output, lines, label)
 
 

@@ -2,6 +2,7 @@
 """Pages of which a command makes a part; what is around it is written by hand."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -39,6 +40,13 @@ def read_rows(markdown: str, headings: Sequence[str]) -> Iterator[list[str]]:
     for number, line in enumerate(takewhile(lambda line: line.startswith("|"), lines)):
         if number != 1:  # the rule
             yield [cell.strip() for cell in line[1:-1].split("|")]
+
+
+def wrap_text(text: str) -> list[str]:
+    """Return the lines of a paragraph, of the page's width in bytes as well."""
+    padded = "".join(letter.ljust(len(letter.encode()), "\0") for letter in text)
+    lines = textwrap.wrap(padded, WIDTH, break_on_hyphens=False)
+    return [line.replace("\0", "") for line in lines]
 
 
 def write_page(file: Path, lines: Iterable[str], label: str = "") -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bulkmm import cli
+from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Check, Document
 from lab import run
 from lab.commands import matrix, page
@@ -86,17 +87,19 @@ def test_a_run_that_fails_joins_the_column_of_its_kernel() -> None:
     assert ("clear", "clear-cases", "", *["FAILED: why"] * 2) in grid.table().rows
 
 
+def make_document(request: run.Request) -> Document:
+    """Return what a run that passed returns."""
+    document = Document(machine={"accelerator": "TCG"})
+    document.checks = [Check("a", ok=True, detail="")]
+    document.run["kernel"] = request.kernel.name
+    return document
+
+
 def test_quick_runs_of_some_join_those_of_their_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def booted(request: run.Request) -> Document:
-        document = Document(machine={"accelerator": "TCG"})
-        document.checks = [Check("a", ok=True, detail="")]
-        document.run["kernel"] = request.kernel.name
-        return document
-
     monkeypatch.setattr(cached, "need_root", lambda: None)
-    monkeypatch.setattr(run, "run_scenario", booted)
+    monkeypatch.setattr(run, "run_scenario", make_document)
     file = tmp_path / "page.md"
     full = "<!-- generated: begin -->\nfull\n<!-- generated: end -->\n"
     marks = ("<!-- generated quick: begin -->\n", "<!-- generated quick: end -->\n")
@@ -123,10 +126,7 @@ def test_two_matrices_that_write_a_page_at_once_keep_each_others_verdicts(
         grid = Grid(page.read_part(file))
         grid.add("suites", "stress", "6.12-a x86_64", "passed 9 of 9")
         page.write_page(file, grid.markdown())
-        document = Document(machine={"accelerator": "TCG"})
-        document.checks = [Check("a", ok=True, detail="")]
-        document.run["kernel"] = request.kernel.name
-        return document
+        return make_document(request)
 
     monkeypatch.setattr(cached, "need_root", lambda: None)
     monkeypatch.setattr(run, "run_scenario", booted)
@@ -136,3 +136,11 @@ def test_two_matrices_that_write_a_page_at_once_keep_each_others_verdicts(
     assert "passed 9 of 9" in text
     assert "passed 1 of 1" in text
     assert "passed 3 of 3" in text
+
+
+def test_a_paragraph_keeps_the_width_in_bytes_too() -> None:
+    text = " ".join([f"took 1.0 s{DASH}2.0 s"] * 40)
+    lines = page.wrap_text(text)
+    assert " ".join(lines) == text
+    assert max(len(line.encode()) for line in lines) <= page.WIDTH
+    assert len(lines[0].encode()) > page.WIDTH - 10
