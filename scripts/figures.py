@@ -126,12 +126,16 @@ def make_section(name: str, cpu_results: CpuResults) -> Iterator[str]:
     description = (
         f"{host['cpu']['cores']} CPUs, {host.get('numa_nodes')} memory node(s); caches"
     )
-    yield from wrap_paragraph(f"{description} {caches}; frequency governor: {governor}.")
+    yield from wrap_paragraph(
+        f"{description} {caches}; frequency governor: {governor}."
+    )
     if kernels := select_results(cpu_results, KERNELS):
         for table in headlines.make_tables(kernels):
             yield from table.markdown()
         whole = headlines.describe_whole(kernels)
-        yield from wrap_paragraph(" ".join([*whole, headlines.describe_losses(kernels)]))
+        yield from wrap_paragraph(
+            " ".join([*whole, headlines.describe_losses(kernels)])
+        )
     for title, (pattern, sheets) in SECTIONS.items():
         if documents := select_results(cpu_results, pattern):
             yield from (f"#### {title}", "")
