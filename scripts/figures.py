@@ -42,8 +42,8 @@ PICTURE = RESULTS / "headlines.svg"
 MACHINE = "x86_64"  # of all results of kernels
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
-    "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Whole "
-    "operations, other CPUs, every figure](docs/figures.md#what-people-wait-for)."
+    "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Other CPUs, "
+    "every figure](docs/figures.md#what-people-wait-for)."
 )
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
 CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file
@@ -337,11 +337,12 @@ def make_headlines(kernels: list[Document]) -> Iterator[str]:
     for table in headlines.make_tables(kernels):
         yield from table.markdown()
     legend = (
-        f"{kernels[0].run['processes']} processes; times and ratios are medians, each "
-        "of its own; ~ not proven, ! unstable."
+        f"Medians of times, and of ratios, of {kernels[0].run['processes']} processes; "
+        "~ not proven, ! unstable."
     )
+    scope = headlines.describe_scope(kernels)
     losses = headlines.describe_losses(kernels)
-    notes = f"{legend} {headlines.SCOPE} {losses} {HEADLINES_NOTE}"
+    notes = f"{legend} {scope} {losses} {HEADLINES_NOTE}"
     yield from wrap_text(notes)
 
 

@@ -35,17 +35,17 @@ SPARE = 512 << 20  # bytes for images, tables and the rest of the system
 def _subject(
     name: str,
     own_variants: tuple[str, ...],
-    full: int,
-    quick: int,
+    size: int,
     memory: float,
     *,
+    quick: int = 0,  # as much as in full: other sizes have other ratios
     cached: tuple[str, ...] = (),
     limited: tuple[str, ...] = ("",),
 ) -> Subject:
     return Subject(
         name=name,
-        full=Amount(full),
-        quick=Amount(quick),
+        full=Amount(size),
+        quick=Amount(quick or size),
         memory=memory,
         own_variants=own_variants,
         bases=(size_grid.STOCK,),
@@ -68,31 +68,21 @@ SUBJECTS = {
     one.name: one
     for one in (
         # a struct page and its checksum per page of the device
-        _subject("memmap", ("bulkmm",), 100 * GIB, 16 * GIB, 72 / 4096),
+        _subject("memmap", ("bulkmm",), 100 * GIB, 72 / 4096, quick=16 * GIB),
         _subject(
             "clear",
             WRITING,
             256 * MIB,
-            64 * MIB,
             1.02,
             cached=WRITING[:2],  # by itself it may leave all in a large cache
             limited=("", "populate"),
         ),
         # source and destination
-        _subject(
-            "copy",
-            WRITING,
-            256 * MIB,
-            64 * MIB,
-            2.1,
-        ),
+        _subject("copy", WRITING, 256 * MIB, 2.1),
         # the scenarios' names include the size of the arrays
-        _subject("vmap", ("pte", "block"), 100 * MIB, 100 * MIB, 1),
+        _subject("vmap", ("pte", "block"), 100 * MIB, 1),
         # memory blocks, whose struct pages exceed the caches
-        _subject(
-            *("hotplug", (), 16 * GIB, 16 * GIB, 72 / 4096),
-            limited=("", "then-free"),
-        ),
+        _subject("hotplug", (), 16 * GIB, 72 / 4096, limited=("", "then-free")),
     )
 }
 

@@ -80,10 +80,8 @@ HEADLINES = (
     ),
 )
 SCOPE = (
-    "Each is the kernel's function alone, in a process, one thread; what is around it "
-    "takes as long as before. ¹ Calculated from the GB/s of the CPU; everything else "
-    "is measured. CPUs: the least and the most on all with results (their number); "
-    "devices of 100 GiB; 1.00: not proven."
+    "Each is the kernel's function alone, one thread of a process; what is around it "
+    "takes as long as before."
 )
 
 
@@ -119,11 +117,7 @@ def _make_rows(documents: Sequence[Document]) -> Iterator[list[str]]:
     calculated = {r.scenario: line.calculated or r.bytes for line, r in leading}
     whole = result_tables.make_kernel_table([*documents], ARMS, calculated)
     cells = {row[0]: row[2:] for row in reversed(whole.rows)}
-    series = [_name_series(document) for document in documents]
-    figures = [
-        [by_series[name] for name in series if name in by_series]
-        for by_series in gain.read_cpus().values()
-    ]
+    figures = _read_cpus(documents)
     for line, result in leading:
         if entries := cells.get(result.scenario):
             texts = [_strip_spread(text) for text in entries]
@@ -134,6 +128,15 @@ def _make_rows(documents: Sequence[Document]) -> Iterator[list[str]]:
                 texts = [*texts[0].split(" → "), texts[1]]
             title = line.title.format(format_size(result.size))
             yield [title, *texts, _format_span(line, figures)]
+
+
+def _read_cpus(documents: Sequence[Document]) -> list[list[GainsJson]]:
+    """Return the kept figures of each CPU for the kernels of these documents."""
+    series = [_name_series(document) for document in documents]
+    return [
+        [by_series[name] for name in series if name in by_series]
+        for by_series in gain.read_cpus().values()
+    ]
 
 
 def _name_series(document: Document) -> str:
@@ -184,6 +187,24 @@ def list_ratios(document: Document) -> Iterator[tuple[str, Ratio]]:
             names = (ratio.scenario, ratio.base)
             if names == (result.scenario, size_grid.STOCK) and ratio.variant in ARMS:
                 yield line.title.format(format_size(result.size)), ratio
+
+
+def describe_scope(documents: Sequence[Document]) -> str:
+    """Return what the rows are of, and how much each was measured with."""
+    rows = [one for document in documents for one in _lead([document])]
+    texts = [SCOPE]
+    if amounts := sorted({result.bytes for line, result in rows if line.calculated}):
+        ends = dict.fromkeys((amounts[0], amounts[-1]))
+        amount = DASH.join(map(format_size, ends))
+        texts.append(f"¹ Calculated from the GB/s of {amount}.")
+    if any(_format_span(line, _read_cpus(documents)) for line, _ in rows):
+        devices = any(line.kind == "memmap" for line, _ in rows)
+        texts.append(
+            "CPUs: the least and the most median, of how many CPUs"
+            f"{'; devices of 100 GiB' if devices else ''}; 1.00: not proven. A run may "
+            "lie outside."
+        )
+    return " ".join(texts)
 
 
 def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
@@ -240,7 +261,12 @@ def _format_whole(line: Headline, process: str, rates: dict[str, Any]) -> str:
 def list_notes(documents: Sequence[Document]) -> list[str]:
     """Return what the rows mean, and what is slower with the module."""
     busy = filter(None, map(conditions.describe_load, documents))
-    return [*busy, SCOPE, *describe_whole(documents), describe_losses(documents)]
+    return [
+        *busy,
+        describe_scope(documents),
+        *describe_whole(documents),
+        describe_losses(documents),
+    ]
 
 
 def describe_losses(documents: Sequence[Document]) -> str:

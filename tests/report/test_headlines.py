@@ -9,6 +9,7 @@ import made
 import pytest
 
 from bench import measure, subjects
+from bench.kernel import measure as kernel_measure
 from bench.kernel import run
 from bench.subjects import Amount, Request
 from bulkmm.report import conclusion, headlines, page
@@ -102,7 +103,30 @@ def test_the_page_begins_with_the_sentences() -> None:
     html = page.render_html([made.kernel()], ["a"], "t")
     title = headlines.HEADLINES[0].title
     assert 0 < html.index(title) < html.index("thp-2m-populate")
-    assert headlines.SCOPE in html.replace("&#39;", "'")
+    assert headlines.describe_scope([made.kernel()]) in html.replace("&#39;", "'")
+
+
+def test_how_much_was_measured_is_told() -> None:
+    """And no more of the legend than the rows have."""
+    document = Document.read(RESULT_FILE)
+    whole = headlines.describe_scope([document])
+    assert "the GB/s of 256 MiB–512 MiB." in whole
+    assert (
+        "of how many CPUs; devices of 100 GiB; 1.00: not proven. A run may lie" in whole
+    )
+    document.results = [r for r in document.results if r.operation == "memmap"]
+    assert "¹" not in headlines.describe_scope([document])
+    document = made.kernel("6.18.1")
+    document.results = [r for r in document.results if r.operation == "clear"]
+    scope = headlines.describe_scope([document])
+    assert scope == f"{headlines.SCOPE} ¹ Calculated from the GB/s of 1 GiB."
+
+
+def test_a_quick_run_has_as_much_to_clear_and_copy() -> None:
+    """Ratios depend on it; a device's size is in its sentence."""
+    for name in ("clear", "copy", "vmap"):
+        subject = kernel_measure.SUBJECTS[name]
+        assert subject.quick == subject.full
 
 
 @pytest.mark.parametrize(
