@@ -42,8 +42,8 @@ PICTURE = RESULTS / "headlines.svg"
 MACHINE = "x86_64"  # of all results of kernels
 KERNELS, PATCHED = "kernel-*", f"{submit.PATCHED}-*"
 HEADLINES_NOTE = (
-    "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Other CPUs, "
-    "every figure](docs/figures.md#what-people-wait-for)."
+    "Transparent huge pages gain less: [why](docs/clear.md#when-it-helps). [Other "
+    "CPUs, every figure](docs/figures.md#what-people-wait-for)."
 )
 EMPTY_PAGE = "No CPU has been measured with this code yet: `make figures`.\n"
 CpuResults = dict[str, Document]  # all results of a CPU, by the name of the file

@@ -253,7 +253,7 @@ def _format_cell(name: str, document: Document) -> str:
         return f"FAILED: differs: {wrong}"
     if not any(one.variant in measure.PICKED[name] for one in document.results):
         return "stock only"
-    if document.run["load"][0] > document.machine["cpu"]["cores"]:
+    if conditions.is_busy(document):
         return "="
     ratios = [
         one.ratio

@@ -9,6 +9,7 @@ from bulkmm.shell.size import GIB
 
 DASH = "\N{EN DASH}"
 STEAL = 0.01  # of the CPU time: more is a disturbance
+OTHER, BUSY = 0.1, 0.5  # of the CPU time for others: a disturbance; no figure counts
 NO_PMEM = "libpmem2 is left out: it was not installed when the bench program was built."
 EMULATED = (
     "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
@@ -93,7 +94,8 @@ def describe_noise(document: Document) -> list[str]:
     if "load" in run:
         before, after = run["load"]
         stolen = f"{run.get('steal', 0):.1%} of the CPU time stolen"
-        lines.append(f"Load {before} before, {after} after; {stolen}.")
+        other = f", {run['other']:.0%} for other work" if "other" in run else ""
+        lines.append(f"Load {before} before, {after} after; {stolen}{other}.")
     if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
         many = len(document.printed().ratios)
         lines.append(f"Unstable: {shaky} of {many} ratios (!).")
@@ -101,18 +103,33 @@ def describe_noise(document: Document) -> list[str]:
 
 
 def describe_load(document: Document) -> str:
-    """Return that other work had the CPUs before and after, or nothing.
-
-    The run itself is a load of 1, on a machine whose load was the work before it.
-    """
-    cpus = document.machine.get("cpu", {}).get("cores") or 1
-    low, high = sorted(document.run.get("load", (0, 0)))
-    if get_accelerator(document) != "native" or low <= cpus:
+    """Return that other work had the CPUs meanwhile, or nothing."""
+    if get_accelerator(document) != "native" or not is_busy(document):
         return ""
+    cpus = _count_cpus(document)
+    low, high = sorted(document.run["load"])
+    share = f"load {low}{DASH}{high}"
+    if "other" in document.run:
+        share = f"other work had {document.run['other']:.0%} of the time"
     return (
-        f"The CPU was busy (load {low}{DASH}{high} on {cpus} CPUs): times and ratios "
-        f"are not this CPU's; run it again once it is idle."
+        f"The CPU was busy ({share} on {cpus} CPUs): times and ratios are not this "
+        "CPU's; run it again once it is idle."
     )
+
+
+def is_busy(document: Document) -> bool:
+    """Return whether other work had the CPUs.
+
+    Older results have loads only. The run itself is a load of 1, on a machine whose
+    load was the work before it.
+    """
+    if "other" in document.run:
+        return bool(document.run["other"] > BUSY)
+    return bool(min(document.run.get("load", (0, 0))) > _count_cpus(document))
+
+
+def _count_cpus(document: Document) -> int:
+    return document.machine.get("cpu", {}).get("cores") or 1
 
 
 def list_warnings(document: Document) -> list[str]:
@@ -120,10 +137,11 @@ def list_warnings(document: Document) -> list[str]:
     if get_accelerator(document) != "native":
         return []
     run, lines = document.run, []
-    cpus = document.machine.get("cpu", {}).get("cores") or 1
-    load, steal = run.get("load", (0, 0))[0], run.get("steal", 0)
-    if load > cpus / 2:
-        lines.append(f"load {load} on {cpus} CPUs: close what uses the CPU")
+    other, steal = run.get("other", 0), run.get("steal", 0)
+    if other > OTHER:
+        lines.append(
+            f"{other:.0%} of the CPU time was for other work: close what uses the CPU"
+        )
     if steal > STEAL:
         lines.append(
             f"{steal:.0%} of the CPU time stolen: choose a quieter host or hour"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine of a measurement: no host name, no path, nothing personal."""
 
+import math
 import os
 import platform
 import re
@@ -90,18 +91,29 @@ def read_load() -> dict[str, float]:
     """Return measures of disturbance: load, and CPU time so far, in ticks."""
     first = (read("/proc/stat") or "cpu").partition("\n")[0]
     ticks = [int(text) for text in first.split()[1:9]]  # guest time is in user time
-    stolen = ticks[-1] if len(ticks) == 8 else 0  # noqa: PLR2004
-    return {"load": os.getloadavg()[0], "ticks": sum(ticks), "stolen": stolen}
+    user, nice, system, _, _, irq, softirq, stolen, *_ = [*ticks, *[0] * 8]
+    return {
+        "load": os.getloadavg()[0],
+        "ticks": sum(ticks),
+        "stolen": stolen,
+        "busy": user + nice + system + irq + softirq,
+        "own": sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK"),
+    }
 
 
 def compare_load(before: dict[str, float]) -> dict[str, Any]:
-    """Return load before and after, and the share of CPU time stolen since."""
+    """Return load before and after, and shares of the CPU time since.
+
+    ``other`` is what neither this process nor its children used; the load before a run
+    may still be of what has prepared it.
+    """
     after = read_load()
-    ticks = after["ticks"] - before["ticks"]
-    stolen = (after["stolen"] - before["stolen"]) / ticks if ticks else 0
+    used = {name: after[name] - before[name] for name in after}
+    ticks = used["ticks"] or math.inf
     return {
         "load": [round(one["load"], 2) for one in (before, after)],
-        "steal": round(stolen, 4),
+        "steal": round(used["stolen"] / ticks, 4),
+        "other": round(max(0.0, used["busy"] - used["own"]) / ticks, 4),
     }
 
 

@@ -137,6 +137,7 @@ def test_every_output_was_verified(small: Document) -> None:
 def test_what_disturbs_is_recorded(small: Document) -> None:
     assert len(small.run["load"]) == 2
     assert 0 <= small.run["steal"] <= 1
+    assert 0 <= small.run["other"] <= 1
     assert all(r.cv is not None for r in small.results)
 
 
