@@ -4,6 +4,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from bench import amount, judge, program
@@ -32,14 +33,22 @@ def measure_requests(
 ) -> Document:
     """Return what came of requests, with what starts a process (None: the bench)."""
     before = host.read_load()
-    result = make_document(
-        [
-            (run_processes(request, observer, start), request)
-            for request, start in requests
-        ]
-    )
+    plan = list(requests)
+    runs = [run_processes(request, observer, start) for request, start in plan]
+    result = make_document(zip(take_turns(runs), (one for one, _ in plan), strict=True))
     result.run |= host.compare_load(before)
     return result
+
+
+def take_turns(runs: Iterable[Iterator[list[Event]]]) -> list[list[list[Event]]]:
+    """Run a process of each in turn; return the events of each run's processes.
+
+    What disturbs for a while disturbs all alike, and after a turn the time is known.
+    """
+    turns = list(zip_longest(*runs))
+    return [
+        [log for log in logs if log is not None] for logs in zip(*turns, strict=True)
+    ]
 
 
 def make_document(
@@ -98,14 +107,14 @@ def check_request(request: Request) -> None:
 
 def run_processes(
     request: Request, observer: Observer | None = None, start: Start | None = None
-) -> list[list[Event]]:
-    """Run the bench, or ``start``, for each process; ``observer`` gets each event.
+) -> Iterator[list[Event]]:
+    """Run the bench, or ``start``, for each process, and yield its events.
 
+    ``observer`` gets each as it comes.
     Each process has fresh mappings, its own order and its own stack position.
     """
     chance = random.Random(request.seed)  # noqa: S311 - to vary, not to hide
     begin = start or (lambda n, pad: program.read_events(_arguments(request, n), pad))
-    logs = []
     for number in range(request.processes):
         events = []
         padding = "." * chance.randrange(PADDING)
@@ -115,8 +124,7 @@ def run_processes(
             events.append(event)
             if observer:
                 observer({**event, "process": number})
-        logs.append(events)
-    return logs
+        yield events
 
 
 def _arguments(request: Request, number: int) -> list[str]:

@@ -21,7 +21,8 @@ def run_bench(args: argparse.Namespace) -> int:
     plan = make_requests(args)
     first = "bench: making the memory present"
     total = sum(request.processes for request in plan)
-    with Progress().follow_events(first, "bench", total) as observer:
+    progress = Progress().follow_events(first, "bench", total, len(plan))
+    with progress as observer:
         document = measure.run_bench(plan, observer)
 
     def show() -> None:

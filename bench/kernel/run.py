@@ -44,7 +44,7 @@ def run_kernel(args: argparse.Namespace) -> int:
             return _fuzz(args, job, progress)
         total = job.processes * len(names)
         with progress.follow_events(
-            "bench kernel: starting", "bench kernel", total
+            "bench kernel: starting", "bench kernel", total, len(names)
         ) as observer:
             document = measure.measure_kernel(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)

@@ -72,19 +72,27 @@ class Progress:
                 self.status = None
 
     @contextmanager
-    def follow_events(self, text: str, name: str, total: int) -> Iterator[Observer]:
+    def follow_events(
+        self, text: str, name: str, total: int, kinds: int = 1
+    ) -> Iterator[Observer]:
         """Show a spinner with this text, then what is measured and how far it is.
 
         ``total``: the processes that will run. Each is told of by an event "process".
+        ``kinds``: of processes, which take turns; the mean is of whole turns.
         """
-        number, start, rest = 0, time.monotonic(), ""
+        number, start, whole, rest = 0, 0.0, 0.0, ""
 
         def observe(event: dict[str, Any]) -> None:
-            nonlocal number, rest
+            nonlocal number, start, whole, rest
             arm = ""
             if event["event"] == "process":
+                now = time.monotonic()
+                if not number:
+                    start = now
+                elif number % kinds == 0:
+                    whole = (now - start) * total / number
                 number += 1
-                rest = estimate_left(time.monotonic() - start, number - 1, total)
+                rest = format_left(whole - (now - start)) if whole else ""
             elif event["event"] in ("sample", "verified"):
                 arm = f": {event['scenario']} {event['variant']}"
             else:
@@ -118,7 +126,12 @@ def estimate_left(elapsed: float, complete: int, total: int) -> str:
     """
     if not complete:
         return ""
-    return f", {format_estimate(elapsed / complete * (total - complete))} left"
+    return format_left(elapsed / complete * (total - complete))
+
+
+def format_left(seconds: float) -> str:
+    """Return how long something still takes, as the end of a line."""
+    return f", {format_estimate(max(0, seconds))} left"
 
 
 def format_estimate(seconds: float) -> str:

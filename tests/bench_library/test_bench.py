@@ -181,7 +181,7 @@ def test_processes_differ_in_seed_and_environment(
         yield from process({"clear-2m": {"glibc": steady(100, 1)}})
 
     monkeypatch.setattr(program, "read_events", fake_events)
-    logs = measure.run_processes(Request(subjects.CLEAR, LITTLE, processes=4))
+    logs = list(measure.run_processes(Request(subjects.CLEAR, LITTLE, processes=4)))
     assert len(logs) == 4
     assert len({arguments[3] for arguments, _ in calls}) == 4
     assert len({len(padding) for _, padding in calls}) == 4

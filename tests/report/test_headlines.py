@@ -3,6 +3,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,14 +158,40 @@ def test_what_a_terminal_shows_of_the_native_bench(
     start: list[dict[str, object]] = [{**arm, "bytes": 1}, {"event": "start"}]
     request = Request(subjects.COPY, Amount(1), processes=3)
     with progress.Progress().follow_events("first", "bench kernel", 3) as observer:
-        measure.run_processes(request, observer, lambda *_: start)
+        assert len([*measure.run_processes(request, observer, lambda *_: start)]) == 3
     assert details == [
         "bench kernel: process 1 of 3",
         "bench kernel: process 1 of 3: thp-2m stock",
-        "bench kernel: process 2 of 3, about 40 s left",
-        "bench kernel: process 2 of 3, about 40 s left: thp-2m stock",
-        "bench kernel: process 3 of 3, about 15 s left",
-        "bench kernel: process 3 of 3, about 15 s left: thp-2m stock",
+        "bench kernel: process 2 of 3, about 20 s left",
+        "bench kernel: process 2 of 3, about 20 s left: thp-2m stock",
+        "bench kernel: process 3 of 3, about 10 s left",
+        "bench kernel: process 3 of 3, about 10 s left: thp-2m stock",
+    ]
+
+
+def test_time_left_is_told_after_a_turn_of_all_subjects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the first subject alone it would be wrong."""
+    details, clock = [], 100.0
+    monkeypatch.setattr(
+        progress.Progress, "detail", lambda _, text: details.append(text)
+    )
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock)
+
+    def run(seconds: float) -> Iterator[list[dict[str, Any]]]:
+        nonlocal clock
+        for _ in range(3):
+            observer({"event": "process"})
+            clock += seconds
+            yield []
+
+    with progress.Progress().follow_events("first", "b", 6, 2) as observer:
+        assert measure.take_turns([run(8), run(2)]) == [[[], [], []], [[], [], []]]
+    left = [text.rpartition(", ")[2] for text in details]
+    assert left == [
+        *("b: process 1 of 6", "b: process 2 of 6"),
+        *("about 20 s left", "about 12 s left", "about 10 s left", "about 2 s left"),
     ]
 
 
