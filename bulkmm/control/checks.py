@@ -162,11 +162,9 @@ def _check_ftrace(root: SystemFiles) -> Check:
 
 
 def _check_tracefs(root: SystemFiles) -> Check:
-    place = tracefs.find_tracefs(root)
-    if place:
+    if place := tracefs.find_tracefs(root):
         return Check("tracefs", OK, place)
-    message = "not mounted, or not root"
-    return Check("tracefs", UNKNOWN, message, f"run it as root; {tracefs.MOUNT}")
+    return Check("tracefs", UNKNOWN, *tracefs.explain_absence(root))
 
 
 def _check_loading(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:

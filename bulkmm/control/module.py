@@ -16,7 +16,9 @@ HOME = "/sys/kernel/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 FOLDERS = ("updates", "updates/dkms", "extra")  # below /lib/modules/RELEASE
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
-NOT_LOADED = "the module is not loaded: modprobe bulkmm, or insmod module/bulkmm.ko"
+NOT_LOADED = "the module is not loaded"
+LOADING = "modprobe bulkmm, or insmod module/bulkmm.ko"
+DOCTOR = "bulkmm doctor says what is in the way"
 OFF = "off"
 NOT_TRIED = -19  # -ENODEV: state of a hook before its path is switched on
 # on a line each, or joined
@@ -112,11 +114,26 @@ def read_module(root: SystemFiles) -> Module | None:
     return Module(version, [path for path in paths if path], _read_parameters(root))
 
 
-def need_module(module: Module | None) -> Module:
+def need_module(root: SystemFiles, module: Module | None) -> Module:
     """Return the module if it is loaded; raise if not."""
     if module is None:
-        raise BulkmmError(NOT_LOADED)
+        raise BulkmmError(explain_unloaded(root))
     return module
+
+
+def explain_unloaded(root: SystemFiles) -> str:
+    """Return that the module is not loaded, and what to do."""
+    if not loads_modules(root):
+        return f"{NOT_LOADED}, and this kernel loads none: {DOCTOR}"
+    return f"{NOT_LOADED}: {LOADING}; {DOCTOR}"
+
+
+def loads_modules(root: SystemFiles) -> bool:
+    """Return whether a kernel loads modules, as far as it says."""
+    disabled = "/proc/sys/kernel/modules_disabled"  # of all kernels with modules
+    if root.read(disabled) is None:
+        return not root.is_dir("/proc/sys/kernel")
+    return root.read(disabled) != "1"
 
 
 def _read_path(root: SystemFiles, name: str) -> KernelPath | None:

@@ -75,7 +75,8 @@ def _render_status(args: argparse.Namespace) -> tuple[str, Exit]:
     elif form == "json":
         output = state.to_json() + "\n"
     else:
-        output = "\n".join(format_status(state, detailed=bool(args.path))) + "\n"
+        lines = format_status(root, state, detailed=bool(args.path))
+        output = "\n".join(lines) + "\n"
     # Unloaded is a metric too: the collector needs it, and cron no failure.
     fine = form == "prometheus" or state.loaded
     return output, Exit.OK if fine else Exit.VERDICT
@@ -127,11 +128,14 @@ def select_paths(
     return [paths[name] for name in wanted or paths if name in paths]
 
 
-def format_status(state: Status, *, detailed: bool) -> list[str]:
+def format_status(root: SystemFiles, state: Status, *, detailed: bool) -> list[str]:
     """Return the status as text."""
     kernel = state.kernel
     if not state.loaded:
-        return [f"kernel {kernel.release}: {modules.NOT_LOADED}", kernel.says]
+        return [
+            f"kernel {kernel.release}: {modules.explain_unloaded(root)}",
+            kernel.says,
+        ]
     rows = [_make_row(path) for path in state.paths]
     output = [f"bulkmm {state.version} on {kernel.release}"]
     output += ["", *align_columns([HEADINGS, *rows]), ""]

@@ -90,7 +90,7 @@ def switch_path(args: argparse.Namespace) -> int:
         if name in names:
             _choose_mode(name, words, mode)
     if not args.persist:
-        modules.need_module(module)
+        modules.need_module(root, module)
     paths = status.select_paths(root, module, names)
     changes = [
         Change(
@@ -119,7 +119,7 @@ def tune_settings(args: argparse.Namespace) -> int:
     module = modules.read_module(root)
     for pair in args.settings:
         _check_pair(root, module, pair)
-    module = modules.need_module(module)
+    module = modules.need_module(root, module)
     if args.settings:
         changes = [_to_value(module, pair) for pair in args.settings]
         if not args.dry_run:

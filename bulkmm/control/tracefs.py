@@ -32,6 +32,25 @@ def find_tracefs(root: SystemFiles) -> str | None:
     return None
 
 
+def explain_absence(root: SystemFiles) -> tuple[str, str]:
+    """Return why tracefs was not found, and what to do about it."""
+    places = [
+        fields[1]
+        for fields in map(str.split, root.lines("/proc/mounts"))
+        if fields[2:3] == ["tracefs"]
+    ]
+    if places and os.geteuid():
+        return f"{places[0]}: only root can read it", "run it as root"
+    if places:
+        where = " or ".join(PLACES)
+        return f"{places[0]} cannot be read, or is not {where}", MOUNT
+    kinds = root.lines("/proc/filesystems")
+    if kinds and not any(line.split()[-1:] == ["tracefs"] for line in kinds):
+        remedy = "boot a kernel that has CONFIG_FTRACE, as Debian's have"
+        return "this kernel has none", remedy
+    return "not mounted", MOUNT
+
+
 def in_container(root: SystemFiles) -> bool:
     """Return whether process numbers here are not the host's."""
     with suppress(OSError):

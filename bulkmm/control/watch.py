@@ -191,7 +191,7 @@ def watch_paths(args: argparse.Namespace) -> int:
     root = SystemFiles.from_argument(args.root)
     module = modules.read_module(root)
     select_paths(root, module, args.path)
-    modules.need_module(module)
+    modules.need_module(root, module)
     with trace_requests(root) if args.trace else nullcontext() as trace:
         try:
             for sample in take_samples(root, args, trace):

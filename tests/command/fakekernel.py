@@ -98,6 +98,7 @@ def make_kernel(root: Path, release: str = RELEASE) -> Fake:
     fake.write("/proc/sys/kernel/osrelease", release)
     fake.write("/proc/sys/kernel/arch", "x86_64")
     fake.write("/proc/sys/kernel/ftrace_enabled", "1")
+    fake.write("/proc/sys/kernel/modules_disabled", "0")
     fake.write("/sys/kernel/mm/lru_gen/enabled", "0x0007")
     fake.write("/proc/cmdline", "root=/dev/vda quiet")
     fake.write("/proc/cpuinfo", "flags\t\t: fpu sse2 ibt")

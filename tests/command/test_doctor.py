@@ -86,6 +86,38 @@ def test_a_directory_that_is_roots_alone(kernel: Fake) -> None:
         os.seteuid(0)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "user", "words"),
+    [
+        ("/proc/mounts", "tracefs /a tracefs rw 0 0", NOBODY, ("only root", "as root")),
+        (
+            "/proc/mounts",
+            "tracefs /a tracefs rw 0 0",
+            0,
+            ("/a cannot be read", "mount"),
+        ),
+        ("/proc/mounts", "proc /proc proc rw 0 0", 0, ("not mounted", "mount")),
+        ("/proc/filesystems", "nodev\tproc\n\text4", 0, ("kernel has none", "boot")),
+        ("/proc/filesystems", "nodev\ttracefs", 0, ("not mounted", "mount")),
+    ],
+)
+def test_why_there_is_no_tracefs(
+    kernel: Fake,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    file: str,
+    text: str,
+    user: int,
+    words: tuple[str, str],
+) -> None:
+    """One reason, the one that holds."""
+    shutil.rmtree(kernel.root / "sys/kernel/tracing")
+    kernel.write(file, text)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    texts = tracefs.explain_absence(SystemFiles(kernel.root))
+    assert all(word in text for word, text in zip(words, texts, strict=True))
+
+
 def test_all_is_attached(kernel: Fake, bulkmm: Command) -> None:
     attach_paths(kernel)
     line = f"{FOLIO} (1)        D  \tdirect-->bmm_clear_trampoline+0x0/0x30 [bulkmm]"

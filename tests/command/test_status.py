@@ -59,6 +59,31 @@ def test_without_the_module(bulkmm: Command) -> None:
     result = bulkmm("status")
     assert result.code == Exit.VERDICT
     assert "not loaded: modprobe bulkmm" in result.out
+    assert "bulkmm doctor" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("status", Exit.VERDICT),
+        ("on clear", Exit.ENVIRONMENT),
+        ("off", Exit.ENVIRONMENT),
+        ("tune", Exit.ENVIRONMENT),
+        ("watch", Exit.ENVIRONMENT),
+    ],
+)
+def test_on_a_kernel_without_modules(
+    kernel: Fake, bulkmm: Command, words: str, code: int
+) -> None:
+    """Nothing tells to load one: doctor says why that would fail."""
+    file = "/proc/sys/kernel/modules_disabled"
+    for change in (lambda: kernel.write(file, "1"), lambda: kernel.remove(file)):
+        change()
+        result = bulkmm(*words.split())
+        assert result.code == code
+        text = result.out + result.err
+        assert "this kernel loads none: bulkmm doctor" in text
+        assert "modprobe" not in text
 
 
 def test_the_schema_goes_where_it_is_wanted(bulkmm: Command, tmp_path: Path) -> None:
