@@ -22,7 +22,7 @@ from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.functions import Function, find_functions
 from bulkmm.worth.gain import Figures
-from bulkmm.worth.probes import Probes
+from bulkmm.worth.probes import Counts, Probes
 from bulkmm.worth.report import Worth
 
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -41,12 +41,19 @@ def run_worth(args: argparse.Namespace) -> int:
     root = SystemFiles(Path("/"))
     try:
         return _count_calls(root, args)
-    except CannotCountError:
+    except CannotCountError as error:
         if not args.json:
             from bulkmm.worth import uncounted
 
             print(*uncounted.list_uncounted(root), sep="\n", flush=True)
-        raise
+        raise CannotCountError(f"{error}{_list_undone(args)}") from error
+
+
+def _list_undone(args: argparse.Namespace) -> str:
+    """Return what was not done: as with other tracers, nothing runs uncounted."""
+    undone = [f"{word} was not run" for word in args.words[:1]]
+    undone += [f"{args.output} was not written"] if args.output else []
+    return f"; {' and '.join(undone)}" if undone else ""
 
 
 def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
@@ -61,7 +68,7 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         with probes.install_probes(home, [one.name for one in wanted]) as active_probes:
             began = time.monotonic()
             code = _wait_for(args.words, active_probes, seconds, quiet=args.json)
-            duration, counts = time.monotonic() - began, active_probes.read()
+            duration, counts = time.monotonic() - began, _read_counts(active_probes)
     except OSError as error:
         raise _probe_error(root, error) from error
     rows = [report.make_row(one, counts, figures, duration) for one in wanted]
@@ -162,7 +169,7 @@ def _wait_for(
     with suppress(KeyboardInterrupt):
         while (remaining := end - time.monotonic()) > 0:
             time.sleep(min(remaining, POLL))
-            active_probes.read()
+            _read_counts(active_probes)
     return Exit.OK
 
 
@@ -177,9 +184,17 @@ def _command(words: list[str], active_probes: Probes, *, quiet: bool) -> int:
             with suppress(subprocess.TimeoutExpired):
                 code = child.wait(POLL)
                 return code if code >= 0 else 128 - code
-            active_probes.read()
+            _read_counts(active_probes)
         except KeyboardInterrupt:
             child.terminate()
+
+
+def _read_counts(active_probes: Probes) -> Counts:
+    """Return the counts; whatever fails now, the command has run."""
+    try:
+        return active_probes.read()
+    except OSError as error:
+        raise BulkmmError(f"the counts cannot be read: {error}") from error
 
 
 def _probe_error(root: SystemFiles, error: OSError) -> CannotCountError:

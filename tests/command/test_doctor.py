@@ -18,6 +18,7 @@ from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import Exit
 
 NOBODY = 65534
+MOUNTED = "tracefs /a tracefs rw 0 0"
 
 KALLSYMS = "/proc/kallsyms"
 TRACING = "/sys/kernel/tracing"
@@ -89,13 +90,8 @@ def test_a_directory_that_is_roots_alone(kernel: Fake) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "user", "words"),
     [
-        ("/proc/mounts", "tracefs /a tracefs rw 0 0", NOBODY, ("only root", "as root")),
-        (
-            "/proc/mounts",
-            "tracefs /a tracefs rw 0 0",
-            0,
-            ("/a cannot be read", "mount"),
-        ),
+        ("/proc/mounts", MOUNTED, NOBODY, ("only root", "as root")),
+        ("/proc/mounts", MOUNTED, 0, ("/a cannot be read", "mount")),
         ("/proc/mounts", "proc /proc proc rw 0 0", 0, ("not mounted", "mount")),
         ("/proc/filesystems", "nodev\tproc\n\text4", 0, ("kernel has none", "boot")),
         ("/proc/filesystems", "nodev\ttracefs", 0, ("not mounted", "mount")),

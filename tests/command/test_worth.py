@@ -103,6 +103,42 @@ def test_what_can_be_said_without_counting(kernel: Fake, root: SystemFiles) -> N
     assert {word for word in gains.split() if word.isalpha()} >= {"clear", "vmap"}
 
 
+def test_nothing_runs_uncounted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As with perf and strace; the error names what was not done."""
+    monkeypatch.setattr(run.os, "geteuid", lambda: 1)
+    ran_file, file = tmp_path / "ran", tmp_path / "before.json"
+    words = ["worth", "-o", str(file), "--", "touch", str(ran_file)]
+    assert cli.main(words) == Exit.ENVIRONMENT
+    output, error = capfd.readouterr()
+    assert "What can be said without" in output
+    undone = f"run it as root; touch was not run and {file} was not written\n"
+    assert error.endswith(undone)
+    assert not [*tmp_path.iterdir()]
+    cli.main(["worth", "--for", "1s"])
+    assert capfd.readouterr().err.endswith("run it as root\n")
+
+
+def test_what_fails_later_does_not_say_that_nothing_ran(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    class Unreadable:
+        def read(self) -> Counts:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(run, "_require_tracefs", lambda _: "/")
+    monkeypatch.setattr(run, "_select", lambda *_: ([], []))
+    monkeypatch.setattr(
+        run.probes, "install_probes", lambda *_: nullcontext(Unreadable())
+    )
+    file = tmp_path / "ran"
+    assert cli.main(["worth", "--", "touch", str(file)]) == Exit.ENVIRONMENT
+    assert file.exists()
+    output, error = capfd.readouterr()
+    assert (output, "cannot be read" in error, "not run" in error) == ("", True, False)
+
+
 def test_this_cpu_is_rated_by_itself_and_another_by_the_least(
     ratios_file: Path,
 ) -> None:
