@@ -149,8 +149,12 @@ install-lib:
 		{ cat build/install.log >&2; exit 1; }
 	@meson install -C build/install --no-rebuild --quiet \
 		$(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
-	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || PATH="$$PATH:/sbin" ldconfig
 	@echo "install-lib: headers, library and pages are below $(DESTDIR)$(abspath $(PREFIX))"
+	@test -n "$(DESTDIR)$(filter /usr /usr/local,$(abspath $(PREFIX)))" || \
+		find $(abspath $(PREFIX)) -name bulkmm.pc | while read -r file; do \
+		echo "export PKG_CONFIG_PATH=$${file%/*} CMAKE_PREFIX_PATH=$(abspath $(PREFIX))"; \
+		echo "export LD_LIBRARY_PATH=$${file%/pkgconfig/*}"; done
 
 # Meson has a list of what it installed last.
 uninstall-lib: export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -160,7 +164,7 @@ uninstall-lib:
 		echo "uninstall-lib: what was installed last from here is not below $$top:" \
 			"run make install-lib first, with the same PREFIX" >&2; exit 3; }
 	ninja -C build/install uninstall >/dev/null
-	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
+	test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || PATH="$$PATH:/sbin" ldconfig
 
 install-man: build
 	.venv/bin/python scripts/commandpages.py --out $(SHARE)

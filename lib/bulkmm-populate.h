@@ -70,7 +70,8 @@ struct bmm_options {
  * enum bmm_cause - why a range could not be populated, or was slow
  * @BMM_CAUSE_NONE:       no failure, or nothing was slow
  * @BMM_CAUSE_UNKNOWN:    the system does not say
- * @BMM_CAUSE_ARGUMENT:   an argument is wrong; nothing was done
+ * @BMM_CAUSE_ARGUMENT:   an argument is wrong (before 0.1.1: any; now each has
+ *                        a cause of its own, from BMM_CAUSE_SIZE on)
  * @BMM_CAUSE_NODE:       the node does not exist, or policies are forbidden
  *                        here; nothing was done
  * @BMM_CAUSE_HOLE:       nothing is mapped there
@@ -106,6 +107,17 @@ struct bmm_options {
  * @BMM_CAUSE_FILE:       a file cannot be opened or read
  * @BMM_CAUSE_CHANGED:    a file changed while it was read
  * @BMM_CAUSE_SEAL:       memory could not be sealed
+ * @BMM_CAUSE_SIZE:       the size of the options or the memory is not set;
+ *                        nothing was done, as with those that follow
+ * @BMM_CAUSE_NEWER:      an option of a newer version is set
+ * @BMM_CAUSE_FLAGS:      a flag that the function, or a range, does not take
+ * @BMM_CAUSE_OPTION:     threads, ready or piece, which the function does not
+ *                        take
+ * @BMM_CAUSE_COUNT:      more than BMM_RANGES_MAX, or no file
+ * @BMM_CAUSE_PAGE:       page of the memory: no power of two, or set for a file
+ * @BMM_CAUSE_FD:         fd of the memory: no file on tmpfs or hugetlbfs, or
+ *                        one that has pages
+ * @BMM_CAUSE_TOTAL:      the files are too large for an address space
  */
 enum bmm_cause {
 	BMM_CAUSE_NONE,
@@ -137,7 +149,15 @@ enum bmm_cause {
 	BMM_CAUSE_NO_HUGE,
 	BMM_CAUSE_FILE,
 	BMM_CAUSE_CHANGED,
-	BMM_CAUSE_SEAL
+	BMM_CAUSE_SEAL,
+	BMM_CAUSE_SIZE,
+	BMM_CAUSE_NEWER,
+	BMM_CAUSE_FLAGS,
+	BMM_CAUSE_OPTION,
+	BMM_CAUSE_COUNT,
+	BMM_CAUSE_PAGE,
+	BMM_CAUSE_FD,
+	BMM_CAUSE_TOTAL
 };
 
 /**
@@ -194,6 +214,7 @@ int bmm_populate_ranges(const struct bmm_range *ranges, size_t count,
 			struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
 int bmm_collapse(void *addr, size_t len, const struct bmm_options *options,
 		 struct bmm_report *report) BMM_ATTR(BMM_MUST_CHECK);
+/* One line on what failed, or was slow; empty if there is nothing to tell. */
 size_t bmm_report_text(const struct bmm_report *report, char *buf, size_t size)
 	BMM_ATTR(BMM_NONNULL(1), BMM_WRITES(2, 3));
 

@@ -129,9 +129,11 @@ static int check_collapse(struct collapse *all, uintptr_t start, size_t len)
 {
 	const struct bmm_options *options = all->options;
 
-	all->report.cause = BMM_CAUSE_ARGUMENT;
-	if (options->flags || options->threads > 1 || options->ready ||
-	    options->piece)
+	all->report.cause = BMM_CAUSE_FLAGS;
+	if (options->flags)
+		return -EINVAL;
+	all->report.cause = BMM_CAUSE_OPTION;
+	if (options->threads > 1 || options->ready || options->piece)
 		return -EINVAL;
 	all->report.cause = BMM_CAUSE_RANGE;
 	if (start & ((size_t)sysconf(_SC_PAGESIZE) - 1) || start + len < start)
@@ -181,7 +183,7 @@ int bmm_collapse(void *addr, size_t len, const struct bmm_options *options,
 	all.report.reached = addr;
 	all.report.error = options_copy(&copy, options);
 	if (all.report.error)
-		all.report.cause = BMM_CAUSE_ARGUMENT;
+		all.report.cause = options_cause(all.report.error);
 	else
 		all.report.error = check_collapse(&all, start, len);
 	if (!all.report.error) {

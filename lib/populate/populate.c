@@ -210,7 +210,7 @@ static int add_range(struct workers *workers, const struct request *request,
 				     BMM_CAUSE_RANGE };
 	if (start & (grain - 1) || end < start || extent.end < end)
 		return refusal->error;
-	refusal->cause = BMM_CAUSE_ARGUMENT;
+	refusal->cause = BMM_CAUSE_FLAGS;
 	if (range->flags & ~BMM_ON_NODE)
 		return refusal->error;
 	if (range->flags & BMM_ON_NODE)
@@ -237,24 +237,37 @@ static int run_ranges(struct workers *workers, const struct request *request,
 	return request->operation(workers, refusal, report);
 }
 
+/* Has the refusal of what is wrong with the options or the count, if anything. */
+static void check_request(struct request *request,
+			  const struct bmm_options *options,
+			  struct refusal *refusal)
+{
+	refusal->error = options_copy(&request->options, options);
+	if (refusal->error) {
+		refusal->cause = options_cause(refusal->error);
+		return;
+	}
+	if (request->options.flags & ~request->flags)
+		refusal->cause = BMM_CAUSE_FLAGS;
+	else if (request->count > BMM_RANGES_MAX)
+		refusal->cause = BMM_CAUSE_COUNT;
+	if (refusal->cause)
+		refusal->error = -EINVAL;
+}
+
 /* Cancellation is disabled: other threads work on this one's behalf. */
 static int run(struct request *request, const struct bmm_options *options,
 	       struct bmm_report *report)
 {
-	struct refusal refusal = { .cause = BMM_CAUSE_ARGUMENT };
+	struct refusal refusal = { 0 };
 	struct workers workers; /* on the stack: there may be no other memory */
 	int error, cancel;
 
 	if (!report_is_valid(report))
 		return -EINVAL;
-	refusal.error = options_copy(&request->options, options);
-	if (!refusal.error && (request->options.flags & ~request->flags ||
-			       request->count > BMM_RANGES_MAX))
-		refusal.error = -EINVAL;
+	check_request(request, options, &refusal);
 	if (request->count)
 		refusal.addr = (uintptr_t)request->ranges->addr;
-	else if (!refusal.error)
-		refusal.cause = BMM_CAUSE_NONE;
 	if (refusal.error || !request->count)
 		return refuse(report, &refusal);
 	if (request->operation == populate && request->count == 1 &&

@@ -391,6 +391,7 @@ void stage_slice(struct worker *worker, const struct slice *slice,
 
 /* report.c */
 int options_copy(struct bmm_options *to, const struct bmm_options *from);
+enum bmm_cause options_cause(int error);
 bool report_is_valid(const struct bmm_report *report);
 void report_copy(struct bmm_report *to, const struct bmm_report *from);
 

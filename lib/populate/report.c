@@ -36,6 +36,12 @@ int options_copy(struct bmm_options *to, const struct bmm_options *from)
 	return 0;
 }
 
+/* The cause of an error of options_copy(). */
+enum bmm_cause options_cause(int error)
+{
+	return error == -E2BIG ? BMM_CAUSE_NEWER : BMM_CAUSE_SIZE;
+}
+
 bool report_is_valid(const struct bmm_report *report)
 {
 	return !report ||
@@ -101,6 +107,21 @@ static const char *const causes[] = {
 	[BMM_CAUSE_FILE] = "the file cannot be read",
 	[BMM_CAUSE_CHANGED] = "the file changed while it was read",
 	[BMM_CAUSE_SEAL] = "the memory could not be sealed",
+	[BMM_CAUSE_SIZE] =
+		"size is not set in the options or the memory: BMM_OPTIONS_INIT and BMM_MEMORY_INIT set it",
+	[BMM_CAUSE_NEWER] =
+		"an option is set that this version of the library does not know",
+	[BMM_CAUSE_FLAGS] =
+		"flags has one that this function, or a range, does not take",
+	[BMM_CAUSE_OPTION] =
+		"threads, ready or piece is set, which this function does not take",
+	[BMM_CAUSE_COUNT] =
+		"count is above BMM_RANGES_MAX (1024), or there is no file",
+	[BMM_CAUSE_PAGE] =
+		"page is no power of two, or is set for a file, which has pages of its own",
+	[BMM_CAUSE_FD] =
+		"fd is no file on tmpfs or hugetlbfs, or the file has pages already",
+	[BMM_CAUSE_TOTAL] = "the files are too large for an address space",
 };
 
 static const char *cause_text(enum bmm_cause cause)
@@ -125,8 +146,8 @@ static const char *describe(int error)
  * @report: from bmm_populate() or bmm_clear_parallel()
  * @buf:    result: what failed, where, why, and how far it got; else how much
  *          has small pages, or which piece was slow; or that the report's size
- *          was not set; empty if there is nothing to report; terminated, cut
- *          to @size - 1 bytes
+ *          was not set; empty if there is nothing to report, as after most
+ *          successes; terminated, cut to @size - 1 bytes
  * @size:   bytes of @buf; 0 writes nothing, and @buf may then be NULL
  *
  * Return: the length of the whole text, without the terminator.

@@ -58,20 +58,28 @@ static int stage_all(struct staging *all, const struct bmm_options *options)
 	return error ? error : stage_seal(all);
 }
 
-/* Returns 0, or why a program's arguments are refused. */
-static int check_stage(const struct bmm_memory *memory, size_t count,
-		       const struct bmm_options *options)
+/* Has the report of why a program's arguments are refused, if they are. */
+static void check_stage(const struct bmm_memory *memory, size_t count,
+			const struct bmm_options *options,
+			struct bmm_report *report)
 {
 	struct bmm_options copy;
-	int error = options_copy(&copy, options);
 
-	if (error)
-		return error;
-	if (memory->size != sizeof(*memory) || !count ||
-	    count > BMM_RANGES_MAX ||
-	    copy.flags & ~(BMM_ON_NODE | BMM_COMPACT) || copy.ready)
-		return -EINVAL;
-	return 0;
+	report->error = options_copy(&copy, options);
+	if (report->error) {
+		report->cause = options_cause(report->error);
+		return;
+	}
+	if (memory->size != sizeof(*memory))
+		report->cause = BMM_CAUSE_SIZE;
+	else if (!count || count > BMM_RANGES_MAX)
+		report->cause = BMM_CAUSE_COUNT;
+	else if (copy.flags & ~(BMM_ON_NODE | BMM_COMPACT))
+		report->cause = BMM_CAUSE_FLAGS;
+	else if (copy.ready)
+		report->cause = BMM_CAUSE_OPTION;
+	if (report->cause)
+		report->error = -EINVAL;
 }
 
 /**
@@ -134,10 +142,8 @@ int bmm_stage(struct bmm_memory *memory, struct bmm_file *files, size_t count,
 		return -EINVAL;
 	all.report.size = sizeof(all.report);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	all.report.error = check_stage(memory, count, options);
-	if (all.report.error) {
-		all.report.cause = BMM_CAUSE_ARGUMENT;
-	} else {
+	check_stage(memory, count, options, &all.report);
+	if (!all.report.error) {
 		memory->failed = count;
 		memory->at = 0;
 		if (stage_all(&all, options))

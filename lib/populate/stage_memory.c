@@ -45,12 +45,12 @@ static int use_file(struct staging *all)
 	struct statfs fs;
 
 	if (all->memory->page > BMM_THP)
-		return stage_fail(all, EINVAL, BMM_CAUSE_ARGUMENT);
+		return stage_fail(all, EINVAL, BMM_CAUSE_PAGE);
 	if (fstatfs(all->memory->fd, &fs) || fstat(all->memory->fd, &status))
-		return stage_fail(all, errno, BMM_CAUSE_ARGUMENT);
+		return stage_fail(all, errno, BMM_CAUSE_FD);
 	if ((fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) ||
 	    status.st_blocks)
-		return stage_fail(all, EINVAL, BMM_CAUSE_ARGUMENT);
+		return stage_fail(all, EINVAL, BMM_CAUSE_FD);
 	if (fs.f_type == HUGETLBFS_MAGIC)
 		all->page = (size_t)fs.f_bsize;
 	all->fd = all->memory->fd; /* from here on stage_undo() empties it */
@@ -63,7 +63,7 @@ static int make_memfd(struct staging *all)
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 
 	if (page & (page - 1))
-		return stage_fail(all, EINVAL, BMM_CAUSE_ARGUMENT);
+		return stage_fail(all, EINVAL, BMM_CAUSE_PAGE);
 	if (page > BMM_THP) {
 		flags |= MFD_HUGETLB | (unsigned int)__builtin_ctzl(page)
 					       << IN_LOG;
@@ -169,7 +169,7 @@ int stage_map(struct staging *all)
 		return error;
 	all->memory->len = place_files(all);
 	if (all->memory->len == SIZE_MAX)
-		return stage_fail(all, EFBIG, BMM_CAUSE_ARGUMENT);
+		return stage_fail(all, EFBIG, BMM_CAUSE_TOTAL);
 	map_buffers(all);
 	error = map_memory(all);
 	if (!error)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import manpages
 import pytest
-from docpages import ROOT
+from docpages import BOOK, ROOT
 
 HEADERS = [ROOT / "core/bulkmm.h", ROOT / "lib/bulkmm-populate.h"]
 SOURCES = [*HEADERS, *(ROOT / "core").rglob("*.c"), *(ROOT / "lib").rglob("*.c")]
@@ -43,6 +43,14 @@ def test_a_function_without_a_comment_is_refused(tmp_path: Path) -> None:
     header.write_text(f"{HEADERS[0].read_text()}\nint bmm_bare(void);\n")
     with pytest.raises(manpages.SourceError, match="bmm_bare"):
         manpages.make_pages([header, *SOURCES[1:]])
+
+
+def test_a_page_of_the_book_says_where_a_man_page_is() -> None:
+    """Who reads it on the web has no man command."""
+    for page in (ROOT / "README.md", *BOOK):
+        for paragraph in page.read_text().split("\n\n"):
+            if re.search(r"\bb(?:ulk)?mm\w*\(3\)", paragraph):
+                assert re.search(r"#man-pages\)|bulkmm\.h\)", paragraph), paragraph
 
 
 def test_the_written_pages(tmp_path: Path) -> None:

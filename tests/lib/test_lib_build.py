@@ -56,6 +56,19 @@ def test_make_installs_the_same_without_an_environment(
 
 
 @needs_meson
+def test_make_says_where_pkg_config_has_to_look(clone: Path, tmp_path: Path) -> None:
+    """Below a prefix that it does not search; the lines can be pasted."""
+    run = ["make", "-s", "-C", clone, "install-lib", f"PREFIX={tmp_path}/own"]
+    first, *lines = run_checked(*run, **SYSTEM).splitlines()
+    assert first.startswith("install-lib: ")
+    build = "pkg-config --cflags --libs bulkmm && printenv LD_LIBRARY_PATH"
+    script = "\n".join([*lines, f"set -e; {build}"])
+    flags, library = run_checked("sh", "-c", script).splitlines()
+    assert f"{tmp_path}/own" in flags
+    assert (Path(library) / "libbulkmm.so").exists()
+
+
+@needs_meson
 @pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="of Debian")
 @pytest.mark.parametrize("multiarch", [True, False])
 def test_the_library_is_where_debian_looks(

@@ -284,7 +284,10 @@ def test_arguments_that_are_refused(disk: Path) -> None:
     for paths in ([], [path] * 1025):
         with pytest.raises(libbulkmm.Error) as raised:
             libbulkmm.stage(paths)
-        assert raised.value.cause == "argument"
+        assert (raised.value.cause, "1024" in str(raised.value)) == ("count", True)
+    with pytest.raises(libbulkmm.Error, match="page is no power of two") as raised:
+        libbulkmm.stage([path], page=3 * MIB)
+    assert raised.value.cause == "page"
 
 
 def test_a_file_of_the_program_becomes_the_memory(disk: Path, shm: Path) -> None:
@@ -296,7 +299,7 @@ def test_a_file_of_the_program_becomes_the_memory(disk: Path, shm: Path) -> None
         assert (shm / "to").read_bytes() == path.read_bytes()
         with pytest.raises(libbulkmm.Error) as raised:
             libbulkmm.stage_into(file.fileno(), [path])
-        assert raised.value.cause == "argument"
+        assert (raised.value.cause, "fd is no" in str(raised.value)) == ("fd", True)
         assert (shm / "to").read_bytes() == path.read_bytes()
         file.truncate(0)
         with pytest.raises(libbulkmm.Error):
@@ -371,7 +374,7 @@ def test_too_many_bytes_for_an_address_space(shm: Path) -> None:
         os.truncate(path, size)
     with pytest.raises(libbulkmm.Error) as raised:
         libbulkmm.stage(paths)
-    assert (raised.value.errno, raised.value.cause) == (errno.EFBIG, "argument")
+    assert (raised.value.errno, raised.value.cause) == (errno.EFBIG, "total")
 
 
 LEASE = """if True:

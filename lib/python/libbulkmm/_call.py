@@ -40,6 +40,14 @@ CAUSES = (
     "file",
     "changed",
     "seal",
+    "size",
+    "newer",
+    "flags",
+    "option",
+    "count",
+    "page",
+    "fd",
+    "total",
 )
 TEXT = 512  # bytes of an error's sentence
 

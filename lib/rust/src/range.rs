@@ -44,16 +44,25 @@ pub enum Cause {
     File,
     Changed,
     Seal,
+    Size,
+    Newer,
+    Flags,
+    Option,
+    Count,
+    Page,
+    Fd,
+    Total,
 }
 
 impl Cause {
     /// Maps enum bmm_cause, which counts from 1 after BMM_CAUSE_NONE.
     fn of(number: c_int) -> Self {
         use Cause::*;
-        const ALL: [Cause; 29] = [
+        const ALL: [Cause; 37] = [
             Unknown, Argument, Node, Hole, Protected, Special, Pool, Backing, Poisoned, Memory,
             Cancelled, Forked, Compaction, Reclaim, Guard, Key, Userfault, Limit, Kernel, Filter,
-            Preempted, Range, Overlap, Ready, Fragmented, NoHuge, File, Changed, Seal,
+            Preempted, Range, Overlap, Ready, Fragmented, NoHuge, File, Changed, Seal, Size, Newer,
+            Flags, Option, Count, Page, Fd, Total,
         ];
         let at = usize::try_from(number - 1).unwrap_or(0);
         ALL.get(at).copied().unwrap_or(Unknown)

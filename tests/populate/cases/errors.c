@@ -201,15 +201,15 @@ CASE(arguments, HERE)
 	refused(p, -PAGE, NULL, -EINVAL, BMM_CAUSE_RANGE);
 	refused(p, SIZE_MAX - (uintptr_t)p, NULL, -EINVAL, BMM_CAUSE_RANGE);
 	refused(NULL, SIZE_MAX, NULL, -EINVAL, BMM_CAUSE_RANGE);
-	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_ARGUMENT);
+	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_FLAGS);
 	options.flags = 0;
 	options.size = 8;
-	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_ARGUMENT);
+	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_SIZE);
 	newer.options.size = sizeof(newer);
 	check(faults_of(p, 4 * PAGE, true) >= 4); /* nothing was done so far */
 	check(!bmm_populate(p, PAGE, &newer.options, &report));
 	newer.more = 1;
-	refused(p, PAGE, &newer.options, -E2BIG, BMM_CAUSE_ARGUMENT);
+	refused(p, PAGE, &newer.options, -E2BIG, BMM_CAUSE_NEWER);
 	report.size = 4;
 	check(bmm_populate(p, PAGE, NULL, &report) == -EINVAL);
 	report.size = sizeof(report);
@@ -220,8 +220,50 @@ CASE(arguments, HERE)
 	options.node = UINT32_MAX;
 	refused(p, PAGE, &options, -EINVAL, BMM_CAUSE_NODE);
 	check(bmm_clear_parallel(p, PAGE, &options, &report) == -EINVAL);
-	check(report.cause == BMM_CAUSE_ARGUMENT && !report.done);
+	check(report.cause == BMM_CAUSE_FLAGS && !report.done);
 	check(!bmm_clear_parallel(NULL, 0, NULL, NULL));
+}
+
+/* The line has the name of what is wrong: "an argument" would help nobody. */
+CASE(arguments_are_named, HERE)
+{
+	static const struct {
+		enum bmm_cause cause;
+		const char *name;
+	} all[] = {
+		{ BMM_CAUSE_RANGE, "start of a page" },
+		{ BMM_CAUSE_NODE, "node" },
+		{ BMM_CAUSE_SIZE, "size" },
+		{ BMM_CAUSE_NEWER, "option" },
+		{ BMM_CAUSE_FLAGS, "flags" },
+		{ BMM_CAUSE_OPTION, "threads, ready or piece" },
+		{ BMM_CAUSE_COUNT, "BMM_RANGES_MAX (1024)" },
+		{ BMM_CAUSE_PAGE, "page is" },
+		{ BMM_CAUSE_FD, "fd is" },
+		{ BMM_CAUSE_TOTAL, "files" },
+	};
+	struct bmm_options options = { 0 };
+	struct bmm_report report = REPORT;
+	char line[256], *p = anonymous(PAGE);
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		report.error = -EINVAL;
+		report.cause = all[i].cause;
+		check(bmm_report_text(&report, line, sizeof(line)) <
+		      sizeof(line));
+		check(strstr(line, all[i].name));
+	}
+	check(BMM_RANGES_MAX == 1024);
+	check(bmm_populate(p, PAGE, &options, &report) == -EINVAL);
+	bmm_report_text(&report, line, sizeof(line));
+	check(strstr(line, "BMM_OPTIONS_INIT"));
+	options.size = sizeof(options);
+	options.piece = PAGE;
+	check(bmm_collapse(p, PAGE, &options, &report) == -EINVAL);
+	check(report.cause == BMM_CAUSE_OPTION);
+	check(!bmm_populate(p, PAGE, NULL, &report));
+	check(!bmm_report_text(&report, line, sizeof(line)) && !*line);
 }
 
 CASE(no_policies, HERE)

@@ -43,7 +43,7 @@ CASE(many_ranges, HERE)
 	check(faults_of(p, 2 * BMM_RANGES_MAX * PAGE, true) >= BMM_RANGES_MAX);
 	check(bmm_populate_ranges(ranges, BMM_RANGES_MAX + 1, NULL, &report) ==
 	      -EINVAL);
-	check(report.cause == BMM_CAUSE_ARGUMENT && !report.done);
+	check(report.cause == BMM_CAUSE_COUNT && !report.done);
 }
 
 /* The report has the range that is wrong, and nothing is done. */
@@ -78,7 +78,7 @@ CASE(wrong_ranges, HERE)
 	refused(ranges, 1, BMM_CAUSE_RANGE, "wraps around");
 	ranges[1] = RANGE(p, PAGE);
 	ranges[1].flags = BMM_READ; /* not of a range */
-	refused(ranges, 1, BMM_CAUSE_ARGUMENT, "argument");
+	refused(ranges, 1, BMM_CAUSE_FLAGS, "flags");
 	ranges[1].flags = BMM_ON_NODE;
 	ranges[1].node = UINT32_MAX;
 	refused(ranges, 1, BMM_CAUSE_NODE, "node");

@@ -125,7 +125,7 @@ fn a_slice_is_cleared() {
     assert_eq!(memory[0], 7);
     assert!(memory[1..].iter().all(|byte| *byte == 0));
     let error = Options::new().node(0).clear(&mut memory).unwrap_err();
-    assert_eq!(error.cause, Cause::Argument);
+    assert_eq!(error.cause, Cause::Flags);
 }
 
 #[test]

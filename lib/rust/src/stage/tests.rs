@@ -95,7 +95,7 @@ fn an_error_names_the_file() {
     }
     let none: [&Path; 0] = [];
     let error = Options::new().stage(Pages::Small, &none).unwrap_err();
-    assert_eq!(error.error.cause, Cause::Argument);
+    assert_eq!(error.error.cause, Cause::Count);
     assert!(count_open() <= before);
 }
 
@@ -141,5 +141,5 @@ fn a_file_of_the_program_becomes_the_memory() {
     let error = Options::new()
         .stage_into(&file, Pages::Small, &paths)
         .unwrap_err();
-    assert_eq!(error.error.cause, Cause::Argument);
+    assert_eq!(error.error.cause, Cause::Fd);
 }
