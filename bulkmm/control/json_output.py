@@ -72,6 +72,7 @@ class Scenarios(Record):
 
     kind: Literal["scenarios"] = "scenarios"
     scenarios: list[ScenarioRecord]
+    kernels: dict[str, list[str]]  # by architecture, what --kernel takes by name
 
 
 def make_schema() -> dict[str, Any]:

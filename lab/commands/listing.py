@@ -28,9 +28,26 @@ def list_scenarios(args: argparse.Namespace) -> int:
     if not records:
         sys.stderr.write("bulkmm: nothing fits: bulkmm lab list shows all of them\n")
     describe = _describe if args.full else _name
-    lines = (line for record in records for line in describe(record))
-    Scenarios(scenarios=records).print_output(lines, as_json=args.json)
+    lines = [line for record in records for line in describe(record)]
+    names = {one: _list_kernels(arch.find_arch(one)) for one in arch.NAMES}
+    if records:
+        lines += ["", *_describe_kernels(names)]
+    document = Scenarios(scenarios=records, kernels=names)
+    document.print_output(lines, as_json=args.json)
     return Exit.OK
+
+
+def _list_kernels(machine: arch.Arch) -> list[str]:
+    """Return what --kernel takes on an architecture, besides full releases."""
+    return [*machine.tested, *kernel_kinds.list_names(machine)]
+
+
+def _describe_kernels(names: dict[str, list[str]]) -> Iterator[str]:
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
+    for name, kernels_of in names.items():
+        line = f"--arch {name} --kernel {', '.join(kernels_of)}"
+        yield textwrap.fill(line, width, subsequent_indent="  ")
+    yield "or a full release: bulkmm lab kernels --list; what is built: docs/lab.md"
 
 
 def _name(record: ScenarioRecord) -> Iterator[str]:

@@ -18,16 +18,23 @@ from lab.scenario import SCENARIOS
 def list_names(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     """Return the names, which text and JSON must agree on."""
     assert cli.main(["lab", "list", *words]) == Exit.OK
-    lines = capsys.readouterr().out.splitlines()
-    short = [line.split()[0] for line in lines if line[0] != " "]
-    assert all(len(line) <= WIDTH for line in lines)
+    body, _, _ = capsys.readouterr().out.partition("\n\n")
+    assert all(len(line) <= WIDTH for line in body.splitlines())
+    short = [line.split()[0] for line in body.splitlines() if line[0] != " "]
     assert cli.main(["lab", "list", "--full", *words]) == Exit.OK
     text = capsys.readouterr().out
     assert cli.main(["lab", "list", *words, "--json"]) == Exit.OK
     document = json.loads(capsys.readouterr().out)
     check_schema(document)
     names = {one["name"] for one in document["scenarios"]}
-    assert names == {line for line in text.splitlines() if line[:1].strip()}
+    body, _, ending = text.partition("\n\n")
+    assert names == {line for line in body.splitlines() if line[:1].strip()}
+    for machine in arch.ARCHES:
+        known = document["kernels"][machine.name]
+        assert known == [*machine.tested, *kernel_kinds.list_names(machine)]
+        line = f"--arch {machine.name} --kernel {', '.join(known)}"
+        assert line in " ".join(ending.split()) or not names
+        assert not any(kernels.find_problem(name, machine) for name in known)
     assert sorted(names) == sorted(short)
     return names
 
