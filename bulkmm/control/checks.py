@@ -173,7 +173,8 @@ def _check_loading(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     if root.read("/proc/sys/kernel/modules_disabled") == "1":
         message = "1: nothing can be loaded until the next boot"
         state = OK if loaded else NO
-        yield Check("kernel.modules_disabled", state, message, "reboot")
+        remedy = "reboot, and load bulkmm before it is set again"
+        yield Check("kernel.modules_disabled", state, message, remedy)
     lockdown = "/sys/kernel/security/lockdown"
     level = modules.read_choice(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"

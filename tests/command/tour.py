@@ -35,6 +35,10 @@ BLOCKS: dict[str, Step] = {
     "bulkmm watch clear --count 2": ("watch", "clear", "--count", "2"),
     "bulkmm off": ("off",),
     "bulkmm status clear": ("status", "clear"),
+    "bulkmm doctor | head -13": (
+        "sh",
+        "cd /command && python3.13 -m bulkmm.cli doctor | head -13",
+    ),
 }
 # Steps that the page does not show, before the block named.
 HIDDEN: dict[str, Step] = {
@@ -46,6 +50,10 @@ HIDDEN: dict[str, Step] = {
     "bulkmm status": ("sh", DEVICE),
     "bulkmm watch clear --count 2": ("sh", LOOP),
     "bulkmm off": ("sh", "kill $(cat /pid)"),
+    "bulkmm doctor | head -13": (
+        "sh",
+        "rmmod bulkmm && echo 1 >/proc/sys/kernel/modules_disabled",
+    ),
 }
 PAGE = ROOT / "docs" / "tour.md"
 BLOCK = re.compile(r"^```console\n([#$] .*\n)((?:.*\n)*?)```$", re.MULTILINE)
