@@ -9,7 +9,7 @@ from bulkmm.shell.size import GIB
 
 DASH = "\N{EN DASH}"
 STEAL = 0.01  # of the CPU time: more is a disturbance
-OTHER, BUSY = 0.1, 0.5  # of the CPU time for others: a disturbance; no figure counts
+SHARE, BUSY = 0.1, 0.5  # of the CPU time for other work: disturbs; no figure counts
 NO_PMEM = "libpmem2 is left out: it was not installed when the bench program was built."
 EMULATED = (
     "TCG: the processor is emulated; these times do not reflect hardware, so no ratios "
@@ -94,8 +94,8 @@ def describe_noise(document: Document) -> list[str]:
     if "load" in run:
         before, after = run["load"]
         stolen = f"{run.get('steal', 0):.1%} of the CPU time stolen"
-        other = f", {run['other']:.0%} for other work" if "other" in run else ""
-        lines.append(f"Load {before} before, {after} after; {stolen}{other}.")
+        shared = f", {run['other']:.0%} for other work" if "other" in run else ""
+        lines.append(f"Load {before} before, {after} after; {stolen}{shared}.")
     if shaky := sum(ratio.unstable for ratio in document.printed().ratios):
         many = len(document.printed().ratios)
         lines.append(f"Unstable: {shaky} of {many} ratios (!).")
@@ -137,10 +137,10 @@ def list_warnings(document: Document) -> list[str]:
     if get_accelerator(document) != "native":
         return []
     run, lines = document.run, []
-    other, steal = run.get("other", 0), run.get("steal", 0)
-    if other > OTHER:
+    share, steal = run.get("other", 0), run.get("steal", 0)
+    if share > SHARE:
         lines.append(
-            f"{other:.0%} of the CPU time was for other work: close what uses the CPU"
+            f"{share:.0%} of the CPU time was for other work: close what uses the CPU"
         )
     if steal > STEAL:
         lines.append(

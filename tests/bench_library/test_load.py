@@ -32,9 +32,9 @@ def test_what_others_use_is_other_work() -> None:
 
 def test_the_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     stats = iter(["cpu 100 0 100 800 0 0 0 0 0 0", "cpu 300 10 150 1300 20 5 15 100"])
-    own = iter([0.1, 1.2])
+    seconds = iter([0.1, 1.2])
     monkeypatch.setattr(host, "read", lambda _: next(stats))
-    monkeypatch.setattr(host.os, "times", lambda: (next(own), 0, 0, 0, 0))
+    monkeypatch.setattr(host.os, "times", lambda: (next(seconds), 0, 0, 0, 0))
     monkeypatch.setattr(host.os, "sysconf", lambda _: 100)
     load = host.compare_load(host.read_load())
     assert (load["steal"], load["other"]) == (round(100 / 900, 4), round(170 / 900, 4))

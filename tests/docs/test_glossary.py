@@ -25,8 +25,8 @@ def test_every_usual_abbreviation_is_there() -> None:
         for word in ABBREVIATION.findall(prose):
             pages.setdefault(word.removesuffix("s"), set()).add(page.name)
     used = {word for word, on in pages.items() if len(on - {GLOSSARY.name}) >= LEAST}
-    known = {*ABBREVIATION.findall(GLOSSARY.read_text()), *COMMON}
-    assert not {word for word in used - known if not ERRORS.fullmatch(word)}
+    terms = {*ABBREVIATION.findall(GLOSSARY.read_text()), *COMMON}
+    assert not {word for word in used - terms if not ERRORS.fullmatch(word)}
 
 
 def test_every_word_of_the_project_is_there() -> None:

@@ -30,11 +30,11 @@ def list_names(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     body, _, ending = text.partition("\n\n")
     assert names == {line for line in body.splitlines() if line[:1].strip()}
     for machine in arch.ARCHES:
-        known = document["kernels"][machine.name]
-        assert known == [*machine.tested, *kernel_kinds.list_names(machine)]
-        line = f"--arch {machine.name} --kernel {', '.join(known)}"
+        series = document["kernels"][machine.name]
+        assert series == [*machine.tested, *kernel_kinds.list_names(machine)]
+        line = f"--arch {machine.name} --kernel {', '.join(series)}"
         assert line in " ".join(ending.split()) or not names
-        assert not any(kernels.find_problem(name, machine) for name in known)
+        assert not any(kernels.find_problem(name, machine) for name in series)
     assert sorted(names) == sorted(short)
     return names
 

@@ -188,8 +188,8 @@ def test_time_left_is_told_after_a_turn_of_all_subjects(
 
     with progress.Progress().follow_events("first", "b", 6, 2) as observer:
         assert measure.take_turns([run(8), run(2)]) == [[[], [], []], [[], [], []]]
-    left = [text.rpartition(", ")[2] for text in details]
-    assert left == [
+    endings = [text.rpartition(", ")[2] for text in details]
+    assert endings == [
         *("b: process 1 of 6", "b: process 2 of 6"),
         *("about 20 s left", "about 12 s left", "about 10 s left", "about 2 s left"),
     ]
