@@ -35,7 +35,7 @@ ELSEWHERE = "sitecustomize.py"  # a link to /etc
 # whatever times of change files have in a guest
 COMPILE = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
 # the compiler's name must be one word for the tests' own probes
-COMPILER = '#!/bin/sh\nexec gcc-14 --sysroot="{}" -static -s "$@"\n'
+COMPILER = '#!/bin/sh\nexec {} --sysroot="{}" -static -s "$@"\n'
 # the tests have no time limit of their own; some exit by themselves if stopped, and
 # the runner waits for their children
 WRAPPER = """#!/bin/sh
@@ -125,12 +125,12 @@ def _fork(kernel: Kernel, part: Path, progress: Progress) -> None:
 
 def _prepare_make(kernel: Kernel, source: Path, sysroot: Path, to: Path) -> list[str]:
     """Return the command that builds the programs of mm, without its goals."""
-    root, tests = kernel.root, source / SELFTESTS / "mm"
+    root, arch, tests = kernel.root, kernel.arch, source / SELFTESTS / "mm"
     inner, out = root.inner(sysroot), root.inner(to)
     compiler = source / "compiler"
-    compiler.write_text(COMPILER.format(inner), encoding="ascii")
+    compiler.write_text(COMPILER.format(arch.compiler, inner), encoding="ascii")
     compiler.chmod(0o755)
-    argv = ["make", "-sk", "-j2", "-C", root.inner(tests), "ARCH=x86_64"]
+    argv = ["make", "-sk", "-j2", "-C", root.inner(tests), f"ARCH={arch.name}"]
     argv += [f"CC={root.inner(compiler)}", f"OUTPUT={out}"]
     return [*argv, f"KHDR_INCLUDES=-isystem {inner}/usr/include", "EXTRA_CFLAGS=-w"]
 

@@ -164,7 +164,6 @@ SCENARIOS = (
         ),
         needs=base.Needs(
             kinds=(*kernel_kinds.PATCHED, *kernel_kinds.BASES),
-            x86_only="the test is built",
         ),
         seconds=120,
         machine=base.Machine(

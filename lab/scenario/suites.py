@@ -33,9 +33,10 @@ KINDS = (
     ("devdax", "mem", "2M"),
     ("devdax", "dev", "4K"),
 )
-# of the kernel's tests, those of what the patches in upstream/ change; "hugetlb" and
-# "userfaultfd" fault for hours where that is emulated
-TOUCHED = "--part cow --part compaction --seconds 20"
+# of the kernel's tests, those of what the patches in upstream/ change: faults, pins and
+# populating; "hugetlb" and "userfaultfd" fault for hours where that is emulated
+CHANGED = ("cow", "compaction", "gup_test", "mlock", "madv_populate", "migration")
+TOUCHED = " ".join((*(f"--part {part}" for part in CHANGED), "--seconds 20"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +293,6 @@ SCENARIOS = (
         "with every path on, and with huge pages cleared past the caches",
         takes=("arms", "parts", "seconds"),
         needs=base.Needs(
-            x86_only="the suites are built",
             # 6.1 keeps them elsewhere, and their runner reports otherwise
             since="6.12",
             lacking_debug=base.LACKING,
