@@ -26,14 +26,13 @@ PATHS |= {"clear": "auto", "alloc": "auto", "vmap": "pte"}
 # allocated by the kernel of a guest that is told not to clear twice
 FAULT = "bmmfault -n 8 -b 8 thp 2048 write-first"
 INSMOD = "; ".join(f"insmod /lib/modules/{name}.ko" for name in guest.PMEM)
+# before 6.8 all sizes have one setting
+FILES = f"{HUGE}/enabled {HUGE}/hugepages-2048kB/enabled"
+MADVISE = f"for f in {FILES}; do [ ! -e $f ] || echo madvise >$f; done"
 STEPS: dict[str, Step] = {
     "device": ("sh", f"{INSMOD}; until [ -e /dev/pmem0 ]; do sleep 0.1; done"),
     # nobody else's pages are counted: Python's own may be huge ones otherwise
-    "huge when asked": (
-        "sh",  # before 6.8 all sizes have one setting
-        f"for f in {HUGE}/enabled {HUGE}/hugepages-2048kB/enabled; do "
-        "[ ! -e $f ] || echo madvise >$f; done",
-    ),
+    "huge when asked": ("sh", MADVISE),
     "doctor without": ("doctor", "--json"),
     "status without": ("status", "--json"),
     "on without": ("on", "clear", "--json"),
