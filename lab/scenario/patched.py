@@ -112,8 +112,8 @@ class Populated(Scenario):
         release = str(outcome.of("start")[0]["release"])
         if kind == "hugetlb" or is_at_least(release, "7.0"):
             return (1,)
-        chosen = self.options.init_on_alloc
-        return (1, 2) if chosen is None else (1 + int(chosen),)
+        setting = self.options.init_on_alloc
+        return (1, 2) if setting is None else (1 + int(setting),)
 
 
 class Hooks(Scenario):
