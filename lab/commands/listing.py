@@ -46,7 +46,7 @@ def _describe_kernels(names: dict[str, list[str]]) -> Iterator[str]:
     width = shutil.get_terminal_size((WIDTH, 0)).columns
     for name, kernels_of in names.items():
         line = f"--arch {name} --kernel {', '.join(kernels_of)}"
-        yield textwrap.fill(line, width, subsequent_indent="  ")
+        yield textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
     yield "or a full release: bulkmm lab kernels --list; what is built: docs/lab.md"
 
 
@@ -56,7 +56,9 @@ def _name(record: ScenarioRecord) -> Iterator[str]:
     line = f"{record.name:{NAME_WIDTH}} {record.about}"
     if record.seconds >= LONG:
         line += f" ({format_estimate(record.seconds)})"
-    yield from textwrap.wrap(line, width, subsequent_indent=indent)
+    yield from textwrap.wrap(
+        line, width, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
 def _describe(record: ScenarioRecord) -> Iterator[str]:

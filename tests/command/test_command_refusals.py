@@ -105,7 +105,7 @@ lab run hotplug-cxl-4g --arch arm64  | 2 | QEMU has CXL devices for x86_64 only
 lab run hotplug-cxl-4g --kernel debug | 2 | lacks what Debian's own has
 lab run pmem-devdax-100g --align 1G --arch arm64 | 2 | no alignment 1G on arm64: 4K, 2M
 lab run coexist --part perf          | 2 | unknown part perf: there are function, fun
-lab run upstream-mm --arch arm64     | 2 | the suites are built for x86_64
+lab run stress --arch arm64     | 2 | the suites are built for x86_64
 lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
 lab run vmap-check --arm on          | 2 | unknown arm on:
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M

@@ -31,7 +31,7 @@ def build_programs() -> Iterator[Callable[..., Path]]:
             (tests / "Makefile").write_text(MAKEFILE.format(" ".join(programs)))
             for name, text in programs.items():
                 (tests / f"{name}.c").write_text(text)
-            kernel = Kernel(lab_root, "planted")
+            kernel = Kernel(lab_root, "planted-amd64")
             programs_of_mm._build_mm(kernel, source, lab_root.path, to)
             return to
 
@@ -62,7 +62,7 @@ def test_what_does_not_build_is_skipped_in_every_state(
 
 @pytest.mark.lab
 def test_it_is_an_error_if_nothing_builds(build_programs: Callable[..., Path]) -> None:
-    with pytest.raises(BulkmmError, match=r"do not build for planted(.|\n)*NONE"):
+    with pytest.raises(BulkmmError, match=r"do not build for planted-amd64(.|\n)*NONE"):
         build_programs(planted=PLANTED)
 
 
