@@ -131,9 +131,10 @@ def explain_unloaded(root: SystemFiles) -> str:
 def loads_modules(root: SystemFiles) -> bool:
     """Return whether a kernel loads modules, as far as it says."""
     disabled = "/proc/sys/kernel/modules_disabled"  # of all kernels with modules
-    if root.read(disabled) is None:
+    setting = root.read(disabled)
+    if setting is None:
         return not root.is_dir("/proc/sys/kernel")
-    return root.read(disabled) != "1"
+    return setting != "1"
 
 
 def _read_path(root: SystemFiles, name: str) -> KernelPath | None:

@@ -43,22 +43,22 @@ def _list_kernels(machine: arch.Arch) -> list[str]:
 
 
 def _describe_kernels(names: dict[str, list[str]]) -> Iterator[str]:
-    width = shutil.get_terminal_size((WIDTH, 0)).columns
     for name, kernels_of in names.items():
-        line = f"--arch {name} --kernel {', '.join(kernels_of)}"
-        yield textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
+        yield from _wrap(f"--arch {name} --kernel {', '.join(kernels_of)}", "  ")
     yield "or a full release: bulkmm lab kernels --list; what is built: docs/lab.md"
 
 
 def _name(record: ScenarioRecord) -> Iterator[str]:
-    width = shutil.get_terminal_size((WIDTH, 0)).columns
-    indent = " " * (NAME_WIDTH + 1)
     line = f"{record.name:{NAME_WIDTH}} {record.about}"
     if record.seconds >= LONG:
         line += f" ({format_estimate(record.seconds)})"
-    yield from textwrap.wrap(
-        line, width, subsequent_indent=indent, break_on_hyphens=False
-    )
+    yield from _wrap(line, " " * (NAME_WIDTH + 1))
+
+
+def _wrap(line: str, indent: str) -> list[str]:
+    """Return a line as the terminal's lines, with names left whole."""
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _describe(record: ScenarioRecord) -> Iterator[str]:

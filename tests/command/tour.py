@@ -35,9 +35,9 @@ BLOCKS: dict[str, Step] = {
     "bulkmm watch clear --count 2": ("watch", "clear", "--count", "2"),
     "bulkmm off": ("off",),
     "bulkmm status clear": ("status", "clear"),
-    "bulkmm doctor | head -13": (
+    "bulkmm doctor | grep -A 4 '^in the way'": (
         "sh",
-        "cd /command && python3.13 -m bulkmm.cli doctor | head -13",
+        "cd /command && python3.13 -m bulkmm.cli doctor | grep -A 4 '^in the way'",
     ),
 }
 # Steps that the page does not show, before the block named.
@@ -50,7 +50,7 @@ HIDDEN: dict[str, Step] = {
     "bulkmm status": ("sh", DEVICE),
     "bulkmm watch clear --count 2": ("sh", LOOP),
     "bulkmm off": ("sh", "kill $(cat /pid)"),
-    "bulkmm doctor | head -13": (
+    "bulkmm doctor | grep -A 4 '^in the way'": (
         "sh",
         "rmmod bulkmm && echo 1 >/proc/sys/kernel/modules_disabled",
     ),
