@@ -5,10 +5,9 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import chain
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench import measure as bench
 from bench import program
@@ -18,11 +17,9 @@ from bench.subjects import Amount, Request, Subject
 from bulkmm.control.format import format_size
 from bulkmm.results import row_names, size_grid
 from bulkmm.results.model import Document
-from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
-from bulkmm.shell.files import read_json
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError
 from bulkmm.shell.progress import Progress
 from bulkmm.shell.size import GIB, MIB
-from lab.paths import PROJECT
 
 if TYPE_CHECKING:  # numpy takes long to load: errors in the arguments come first
     from bench.kernel.process import Prepared
@@ -61,8 +58,6 @@ PICKED = {
     **dict.fromkeys(("memmap", "clear", "copy"), ("bulkmm",)),
     "vmap": ("pte", "block"),
 }
-# of rows, where they are not named after the subject
-OPERATIONS = {"vmap": ("vmap", "vmalloc", "ioremap")}
 WRITING = ("bulkmm", "bulkmm-cached", "bulkmm-streaming")
 SUBJECTS = {
     one.name: one
@@ -132,10 +127,9 @@ def measure_prepared(
     starts = [(request, partial(_process, ready, job, request)) for request in requests]
     document = bench.measure_requests(starts, observer)
     if not document.results:
-        scenarios = ", ".join(job.only)
-        listing = ", ".join(sorted({*chain(*map(list_scenarios, names))}))
         raise UsageError(
-            f"no scenario {scenarios} of this size; kept results have {listing}"
+            f"{' and '.join(job.only)}: not with this size, or not on "
+            f"{ready.release}: see docs/native.md"
         )
     document.run |= {
         "host_kernel": document.machine["kernel"],
@@ -145,34 +139,6 @@ def measure_prepared(
     if ready.against:
         document.run["against"] = ready.against.release
     return document
-
-
-def list_scenarios(subject: str) -> list[str]:
-    """Return the scenarios of a subject that kept results have."""
-    operations = OPERATIONS.get(subject, (subject,))
-    scenarios = (
-        r["scenario"] for r in _read_rows() if r.get("operation") in operations
-    )
-    return list(dict.fromkeys(scenarios))
-
-
-@cache
-def _read_rows() -> list[dict[str, Any]]:
-    """Return the rows of kept results."""
-    files = sorted((PROJECT / "results").glob("*/kernel-*.json"))
-    return [row for file in files for row in read_json(file).get("results", ())]
-
-
-def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
-    """Reject a scenario of none of these subjects, before all the work."""
-    operations = {*chain(*(OPERATIONS.get(name, (name,)) for name in subjects))}
-    for name in names:
-        fields = row_names.read_scenario(name)
-        sized = fields.get("size") or fields["operation"] == "hotplug"
-        if not sized or fields["operation"] not in operations:
-            choices = [*chain(*map(list_scenarios, subjects))]
-            kind = "scenario" if len(subjects) > 1 else f"{subjects[0]} scenario"
-            raise unknown_word(kind, name, choices)
 
 
 def check_case(case: str, subjects: Sequence[str]) -> None:

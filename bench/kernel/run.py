@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from bench import amount
-from bench.kernel import find, fuzz, measure
+from bench.kernel import find, fuzz, measure, scenarios
 from bench.kernel.measure import Job
 from bulkmm.report import headlines
 from bulkmm.results import finish, result_tables
@@ -35,7 +35,7 @@ def run_kernel(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
     names = SUBJECTS if args.subject == "all" else (args.subject,)
-    measure.check_scenarios(args.scenario or (), names)
+    scenarios.check_scenarios(args.scenario or (), names)
     if args.case is not None:
         measure.check_case(args.case, names)
     progress = Progress()

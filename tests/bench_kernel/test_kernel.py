@@ -112,7 +112,7 @@ def test_mitigations(older: Pair, mitigations: str) -> None:
 
 
 def test_a_scenario_that_is_none(older: Pair) -> None:
-    with pytest.raises(BulkmmError, match="no scenario vmap-1t of this size"):
+    with pytest.raises(BulkmmError, match=r"vmap-1t: not with this size, or not on"):
         measure_subjects(replace(small(older, "vmap"), only=("vmap-1t",)), "vmap")
 
 

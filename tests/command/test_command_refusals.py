@@ -110,6 +110,8 @@ lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
 lab run vmap-check --arm on          | 2 | unknown arm on:
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
 bench kernel --scenario thp-2n       | 2 | unknown scenario thp-2n: did you mean thp-2m?
+bench kernel --scenario thp-2m-populat | 2 | did you mean thp-2m-populate?
+bench kernel --scenario pmem-fsdax-16g-early-map | 2 | unknown scenario pmem-fsdax-16g-
 bench kernel copy --scenario vmap-2m | 2 | unknown copy scenario vmap-2m: there are cop
 bench kernel vmap --scenario thp-2m  | 2 | unknown vmap scenario thp-2m: there are vmap
 bench kernel --case 'foo bar'        | 2 | memmap: a case begins with a variant, not w
