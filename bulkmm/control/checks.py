@@ -179,8 +179,9 @@ def _check_loading(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
     level = modules.read_choice(root, lockdown) or "none"
     signed = "only modules signed by a key that the kernel trusts are loaded"
     care = OK if loaded else CARE
-    if not root.is_dir("/sys/kernel"):
-        yield Check("lockdown", UNKNOWN, "there is no /sys/kernel", "mount /sys")
+    if not root.is_dir(modules.KERNEL):
+        message = f"there is no {modules.KERNEL}"
+        yield Check("lockdown", UNKNOWN, message, modules.MOUNT)
     elif root.read(lockdown) == "":
         yield Check("lockdown", UNKNOWN, f"{lockdown} is empty", OUTSIDE)
     elif level == "none":

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError
 
-HOME = "/sys/kernel/bulkmm"
+KERNEL = "/sys/kernel"
+MOUNT = "mount /sys, or name another root by --root"
+HOME = f"{KERNEL}/bulkmm"
 PARAMETERS = "/sys/module/bulkmm/parameters"
 FOLDERS = ("updates", "updates/dkms", "extra")  # below /lib/modules/RELEASE
 FILE = re.compile(r"bulkmm\.ko(?:\.\w+)?")
@@ -122,7 +124,9 @@ def need_module(root: SystemFiles, module: Module | None) -> Module:
 
 
 def explain_unloaded(root: SystemFiles) -> str:
-    """Return that the module is not loaded, and what to do."""
+    """Return that the module is not loaded, or that nothing tells; and what to do."""
+    if not root.is_dir(KERNEL):
+        return f"whether the module is loaded is unknown: there is no {KERNEL}: {MOUNT}"
     if not loads_modules(root):
         return f"{NOT_LOADED}, and this kernel loads none: {DOCTOR}"
     return f"{NOT_LOADED}: {LOADING}; {DOCTOR}"

@@ -14,7 +14,7 @@ from bulkmm.control.json_output import Record
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
-from bulkmm.shell.errors import Exit, UsageError, unknown_word
+from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
@@ -86,6 +86,8 @@ def read_status(root: SystemFiles, wanted: list[str]) -> Status:
     """Return the status as a document."""
     kernel = kernels.Kernel(root)
     case = kernel.zeroing
+    if not root.is_dir(modules.KERNEL):
+        raise BulkmmError(modules.explain_unloaded(root))
     module = modules.read_module(root)
     return Status(
         loaded=module is not None,

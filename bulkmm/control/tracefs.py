@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bulkmm.control import module as modules
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.ending import Interruptible, hold_signals
 
@@ -44,6 +45,8 @@ def explain_absence(root: SystemFiles) -> tuple[str, str]:
     if places:
         where = " or ".join(PLACES)
         return f"{places[0]} cannot be read, or is not {where}", MOUNT
+    if not root.is_dir(modules.KERNEL):
+        return f"there is no {modules.KERNEL}", modules.MOUNT
     kinds = root.lines("/proc/filesystems")
     if kinds and not any(line.split()[-1:] == ["tracefs"] for line in kinds):
         remedy = "boot a kernel that has CONFIG_FTRACE, as Debian's have"

@@ -35,9 +35,6 @@ GROWING = {
 }
 
 
-REMEDY = "mount /sys, or name another root by --root"
-
-
 @dataclass(frozen=True)
 class Fit:
     """The answer, and why."""
@@ -67,7 +64,7 @@ def judge_usefulness(
     if later:
         return Fit(WAIT, later)
     if not root.is_dir(MEMORY):
-        return Fit(UNKNOWN, [f"there is no {MEMORY}: {REMEDY}"])
+        return Fit(UNKNOWN, [f"there is no {MEMORY}: {modules.MOUNT}"])
     reason = "no devices with struct pages, no huge pages to zero, no memory that grows"
     return Fit(NOT_NEEDED, [reason])
 

@@ -96,7 +96,7 @@ def _pool_table(pools: list[PoolRecord]) -> None:
             counts = (part.node, part.pages, part.free, part.surplus, part.zeroed)
             node, pages, free, surplus, zero = map(str, counts)
             rows.append(("", node, pages, free, "", surplus, "", zero))
-    Table(("page", "node", *numbers), rows, numbers).print()
+    Table(("page", "node", *numbers), rows, numbers, keys=2).print()
 
 
 def grow_pool(args: argparse.Namespace) -> int:

@@ -276,7 +276,7 @@ class Comparison:
         medians = ("A instructions", "B instructions") if work else ("A", "B")
         gain = "fewer" if work else "faster"
         rows = [_row(cell) for cell in self.cells]
-        return Table(("scenario", "variant", *medians, gain, ""), rows, medians)
+        return Table(("scenario", "variant", *medians, gain, ""), rows, medians, 2)
 
     def notes(self, *, all_rows: bool) -> Iterator[str]:
         """Return the lines below the table."""

@@ -199,7 +199,7 @@ def make_kernel_table(
     if len(documents) == 1 and not ways:
         for row in rows:
             row[1] = _name_variant(documents[0], *row[:2])
-    return Table(headings, rows)
+    return Table(headings, rows, keys=2)
 
 
 def _has_limit(document: Document) -> bool:

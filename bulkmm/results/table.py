@@ -24,6 +24,7 @@ class Table:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     numbers: Sequence[str] = ()  # headings of right-aligned columns
+    keys: int = 1  # the first columns, which tell rows apart
 
     def markdown(self) -> list[str]:
         """Return it as lines of Markdown, followed by an empty line."""
@@ -44,15 +45,18 @@ class Table:
             part._print_part(console)  # noqa: SLF001 - of the same class
 
     def _split_columns(self, width: int) -> Iterator[Table]:
-        """Yield tables with as many columns as fit each; all have the first one."""
-        least = [self._measure_column(i, r"\s+") for i in range(len(self.headings))]
-        parts, room = [[0]], width - least[0]
-        for i, needed in enumerate(least[1:], 1):
-            if needed >= room and len(parts[-1]) > 1:
-                parts.append([0])
-                room = width - least[0]
+        """Yield tables with as many columns as fit each; all have the keys."""
+        columns = range(len(self.headings))
+        least = [self._measure_column(i, r"\s+") for i in columns]
+        keys = [*columns[: self.keys]]
+        beside = width - sum(least[i] + 1 for i in keys) + 1
+        parts, room = [[*keys]], beside
+        for i in columns[self.keys :]:
+            if least[i] >= room and len(parts[-1]) > self.keys:
+                parts.append([*keys])
+                room = beside
             parts[-1].append(i)
-            room -= needed + 1
+            room -= least[i] + 1
         for part in parts:
             rows = [[row[i] for i in part] if row[1:] else row for row in self.rows]
             yield Table([self.headings[i] for i in part], rows, self.numbers)

@@ -354,6 +354,8 @@ def test_where_nothing_can_be_read(kernel: Fake, bulkmm: Command) -> None:
         r"^\?  module  +the kernel does not report", result.out, re.MULTILINE
     )
     assert "apt install" not in result.out
+    assert "mount -t tracefs" not in result.out  # where there is no place for it
+    assert result.out.count("\n  mount /sys, or name another root by --root\n") == 1
     lines = result.out.partition("in the way:\n")[2].partition("\n\n")[0].splitlines()
     assert len(lines) == len({*lines})
     assert not [line for line in lines if line.startswith("  memmap")]

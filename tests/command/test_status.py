@@ -2,6 +2,7 @@
 """``bulkmm status``: all that sysfs has, of paths that it names itself."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,18 @@ def test_without_the_module(bulkmm: Command) -> None:
     assert result.code == Exit.VERDICT
     assert "not loaded: modprobe bulkmm" in result.out
     assert "bulkmm doctor" in result.out
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "status --json", "status --format prometheus", "on clear"]
+)
+def test_where_nothing_can_be_read(kernel: Fake, bulkmm: Command, words: str) -> None:
+    """It is not known to be absent, and loading it is no remedy."""
+    shutil.rmtree(kernel.root / "sys")
+    result = bulkmm(*words.split())
+    assert result.code == Exit.ENVIRONMENT
+    assert "whether the module is loaded is unknown" in result.out + result.err
+    assert "modprobe" not in result.out + result.err
 
 
 @pytest.mark.parametrize(

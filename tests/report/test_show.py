@@ -3,6 +3,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,17 @@ def test_what_is_too_wide_is_printed_in_parts() -> None:
     table.Table(names, [names], names[1:]).print(Console(file=out, width=100))
     words = out.getvalue().split()
     assert [words.count(name) for name in names] == [6, *([1] * 13)]
+
+
+def test_each_part_tells_its_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a scenario's variants each has its ratio beside its name."""
+    monkeypatch.setenv("COLUMNS", "44")
+    text = screen(made.kernel(), width=44)
+    assert text.count("scenario") == text.count("variant ") == 2
+    (whole,) = result_tables.make_tables([made.kernel()])
+    for scenario, variant, *_ in whole.rows:
+        name = rf"^{scenario} +{re.escape(variant.split()[0])} "
+        assert len(re.findall(name, text, re.MULTILINE)) == 2, (name, text)
 
 
 def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
