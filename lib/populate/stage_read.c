@@ -45,6 +45,21 @@ static ssize_t read_part(const struct part *part, size_t done, bool cached)
 		     part->at + (off_t)done);
 }
 
+/*
+ * Why a read failed. What it takes memory for is the page cache, and a buffer
+ * that is used for the first time: of that the kernel may say EFAULT.
+ */
+static void explain_read(const struct part *part, int error,
+			 struct page_result *result)
+{
+	bool in_buffer = part->to != (char *)part->addr;
+
+	if (error == EFAULT && in_buffer)
+		error = ENOMEM;
+	result->cause = error == ENOMEM ? BMM_CAUSE_MEMORY : BMM_CAUSE_FILE;
+	result->error = -error;
+}
+
 static bool read_all(const struct part *part, bool cached,
 		     struct page_result *result)
 {
@@ -57,8 +72,10 @@ static bool read_all(const struct part *part, bool cached,
 		while (got < 0 && errno == EINTR);
 		if (got > 0)
 			continue;
-		result->cause = got ? BMM_CAUSE_FILE : BMM_CAUSE_CHANGED;
-		result->error = got ? -errno : -ESTALE;
+		result->cause = BMM_CAUSE_CHANGED;
+		result->error = -ESTALE;
+		if (got)
+			explain_read(part, errno, result);
 		result->failed = part->addr + (done & -page);
 		result->len = page;
 		return false;

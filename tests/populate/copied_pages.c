@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * For LD_PRELOAD: counts the bytes that UFFDIO_COPY is to copy, and, if wanted,
- * has it copy half of them, and fail in the next call.
+ * has it copy half of them, and fail in the next call, or has large reads fail.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +13,16 @@
 
 long copied;
 int fails;
+int read_error;
+
+ssize_t pread64(int fd, void *to, size_t len, off_t at)
+{
+	if (read_error && len >= (size_t)1 << 20) {
+		errno = read_error;
+		return -1;
+	}
+	return syscall(SYS_pread64, fd, to, len, at);
+}
 
 static int copy_half(int fd, struct uffdio_copy *copy)
 {

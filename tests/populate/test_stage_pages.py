@@ -88,6 +88,32 @@ def test_what_is_not_copied_is_written(calls: Path, content: Path) -> None:
     run_stage(calls, content, text)
 
 
+@pytest.mark.parametrize(
+    ("word", "page", "cause"),
+    [
+        ("ENOMEM", 0, "memory"),
+        ("EFAULT", 0, "memory"),  # of a buffer that is used for the first time
+        ("EIO", 0, "file"),
+        ("ENOMEM", "thp", "memory"),
+        ("EFAULT", "thp", "file"),  # not by way of a buffer
+    ],
+)
+def test_a_read_that_gets_no_memory(
+    calls: Path, content: Path, word: str, page: int | str, cause: str
+) -> None:
+    """It is not the file that fails."""
+    text = f"""
+    import errno
+    ctypes.c_int.in_dll(calls, "read_error").value = errno.{word}
+    try:
+        libbulkmm.stage_into(-1, [path], page={page!r})
+    except libbulkmm.Error as error:
+        print(error.cause, error)
+"""
+    line = run_stage(calls, content, text)
+    assert line.startswith(f"{cause} {content}: "), line
+
+
 def test_a_filter_of_system_calls_is_not_tried(calls: Path, content: Path) -> None:
     """It kills for userfaultfd(2)."""
     run_stage(calls, content, FILTER)
