@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bulkmm.control import requirements
 from bulkmm.control.format import format_duration, format_size
-from bulkmm.results import conditions, host, result_tables, size_grid
+from bulkmm.results import conditions, host, job_words, result_tables, size_grid
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document, Ratio, Result
 from bulkmm.results.result_tables import MODULE_ARMS, TIMES
@@ -83,6 +83,10 @@ SCOPE = (
     "Each is the kernel's function alone, one thread of a process; what is around it "
     "takes as long as before."
 )
+
+
+# see HEADLINES: what is measured is called thp
+NO_POOL = "in 2 MiB pages outside of a pool; the same functions serve hugetlb"
 
 
 def match_headline(result: Result) -> Headline | None:
@@ -196,11 +200,11 @@ def describe_scope(documents: Sequence[Document]) -> str:
     if amounts := sorted({result.bytes for line, result in rows if line.calculated}):
         ends = dict.fromkeys((amounts[0], amounts[-1]))
         amount = DASH.join(map(format_size, ends))
-        texts.append(f"¹ Calculated from the GB/s of {amount}.")
+        texts.append(f"¹ Calculated from the GB/s of {amount} {NO_POOL}.")
     if any(_format_span(line, _read_cpus(documents)) for line, _ in rows):
         devices = any(line.kind == "memmap" for line, _ in rows)
         texts.append(
-            "CPUs: the least and the most median, of how many CPUs"
+            "CPUs: least and most median, of how many"
             f"{'; devices of 100 GiB' if devices else ''}; 1.00: not proven. A run may "
             "lie outside."
         )
@@ -273,16 +277,17 @@ def describe_losses(documents: Sequence[Document]) -> str:
     """Return what is slower with the module."""
     losses: dict[str, dict[str, float]] = {}
     for document in documents:
+        jobs = {r.scenario: job_words.describe_job(r) for r in document.results}
         for ratio in document.ratios:
             is_ours = ratio.base == size_grid.STOCK and ratio.variant in ARMS
             proven = ratio.significant and not ratio.unstable
             if is_ours and proven and ratio.ratio < LOSS:
-                by_series = losses.setdefault(ratio.scenario, {})
+                by_series = losses.setdefault(jobs[ratio.scenario], {})
                 by_series[_name_series(document)] = ratio.ratio
     names = []
-    for scenario, by_series in sorted(losses.items()):
+    for job, by_series in losses.items():
         only = "" if len(by_series) == len(documents) else f" ({', '.join(by_series)})"
-        names.append(f"{scenario} {_format_range([*by_series.values()])}{only}")
+        names.append(f"{job} {_format_range([*by_series.values()])}{only}")
     return f"Proven to be slower, of what ran: {', '.join(names) or 'none'}."
 
 

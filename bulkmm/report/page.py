@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from bulkmm.report import conclusion, figure, headlines
-from bulkmm.results import conditions, published_figures, result_tables, size_grid
+from bulkmm.results import (
+    conditions,
+    job_words,
+    published_figures,
+    result_tables,
+    size_grid,
+)
 from bulkmm.results.model import ACCELERATORS, ALPHA, INTERVAL_LEAST, Document
 from bulkmm.results.table import Table
 from bulkmm.worth import report as worth
@@ -124,8 +130,15 @@ def _source(whole: Document, name: str) -> dict[str, Any]:
         "checks": len(document.checks),
         "figure": figure.draw_figure(document),
         "tables": result_tables.make_tables([document]),
+        "jobs": _list_jobs(document),
         "samples": _samples(document),
     }
+
+
+def _list_jobs(document: Document) -> dict[str, str]:
+    """Return what each scenario of a kernel's own code does, in words."""
+    results = document.results if size_grid.is_of_kernel(document) else ()
+    return {r.scenario: job_words.describe_job(r) for r in results}
 
 
 def _samples(document: Document) -> Table:

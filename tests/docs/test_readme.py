@@ -4,7 +4,7 @@
 import re
 from importlib import metadata
 
-from docpages import ROOT
+from docpages import FENCED, ROOT
 
 from lab.machine import arch
 
@@ -40,3 +40,10 @@ def test_the_paths() -> None:
     on, _, off = BOX.partition(" are on once the module is loaded;")
     for path, mode in rows:
         assert f"`{path}`" in (on if mode == "on" else off)
+
+
+def test_a_command_has_nothing_that_only_its_author_knows() -> None:
+    """Neither a variable that nobody sets nor a host."""
+    text = "".join(FENCED.findall(README))
+    assert "git clone URL-OF-THIS-REPOSITORY " in text
+    assert not re.findall(r"\$\w+|https?://\S+", text)
