@@ -44,6 +44,6 @@ def test_the_paths() -> None:
 
 def test_a_command_has_nothing_that_only_its_author_knows() -> None:
     """Neither a variable that nobody sets nor a host."""
-    text = "".join(FENCED.findall(README))
+    text = "".join(block for _, block in FENCED.findall(README))
     assert "git clone URL-OF-THIS-REPOSITORY " in text
     assert not re.findall(r"\$\w+|https?://\S+", text)
