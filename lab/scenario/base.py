@@ -18,6 +18,7 @@ from bulkmm.results import stats
 from bulkmm.results.model import INSTRUCTIONS, NS, Check, Measurement
 from bulkmm.shell.errors import UsageError, unknown_word
 from bulkmm.shell.progress import Progress
+from bulkmm.shell.size import name_size
 from lab import state
 from lab.choices import FLAGS, USUAL
 from lab.machine import suites
@@ -158,6 +159,12 @@ class Scenario:
         usual = {**USUAL, "rounds": self.runs.rounds, "size": self.size}
         usual["seed"] = random.SystemRandom().getrandbits(32)
         return replace(self, options=Namespace(**{**usual, **options}))
+
+    @property
+    def named_by_size(self) -> str:
+        """Return its name with the real size of its devices in place of the usual."""
+        usual, real = (name_size(one).lower() for one in (self.size, self.options.size))
+        return self.name.replace(f"-{usual}", f"-{real}")
 
     @property
     def measures(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
-from bulkmm.shell.size import GIB, PAGE, name_size
+from bulkmm.shell.size import GIB, PAGE
 from lab import state
 from lab.machine.kernel_kinds import PATCHED
 from lab.machine.kernels import Choice
@@ -137,8 +137,7 @@ class Private(Scenario):
         pairs = [pair for pair in PAIRS if {*pair} <= {*self.arms}]
         for suffix, key, event in TIMED:
             times = base.collect_samples(outcome, event, key, self.arms, label="round")
-            name = f"hmm-private-{name_size(self.options.size).lower()}{suffix}"
-            yield Measure(name, self.struct_bytes, pairs, times)
+            yield Measure(self.named_by_size + suffix, self.struct_bytes, pairs, times)
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         comparisons = outcome.of("compare")

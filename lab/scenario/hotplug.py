@@ -144,7 +144,7 @@ class Hotplug(Scenario):
             times = base.collect_samples(
                 outcome, "hot-visit", key, self.arms, label=ROUND
             )
-            yield Measure(self.name + suffix, self.options.size, pairs, times)
+            yield Measure(self.named_by_size + suffix, self.options.size, pairs, times)
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         for label, arms in dict(self.plan).items():

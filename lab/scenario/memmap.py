@@ -15,7 +15,7 @@ from typing import Any
 from bulkmm.results import published_figures
 from bulkmm.results.model import Check
 from bulkmm.shell.errors import GuestError, UsageError
-from bulkmm.shell.size import GIB, PAGE, name_size
+from bulkmm.shell.size import GIB, PAGE
 from lab import state
 from lab.choices import ALIGNS
 from lab.machine.arch import X86_64, Arch
@@ -122,11 +122,8 @@ class Device(Scenario):
         return unit, min(real, unit * STRUCT_PAGE)
 
     def measurements(self, outcome: Outcome) -> Iterable[Measure]:
-        """Return the function, bind and unbind, the first bring-up.
-
-        Named by the device's real size, of which the scenario's is only the default.
-        """
-        name = self.name.replace("100g", name_size(self.options.size).lower())
+        """Return the function, bind and unbind, the first bring-up."""
+        name = self.named_by_size
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
         # only the function has a limit

@@ -51,6 +51,23 @@ def test_a_clock_that_counts_measures_instructions(
     assert {one.median * ns_per_unit for one in results} == {2000, 4000}
 
 
+def test_a_device_of_another_size_has_another_name() -> None:
+    """A kept file must not show 2 GiB as 4 GiB."""
+    for one in scenario.SCENARIOS:
+        if "size" in one.takes and one.measures:
+            usual, other = (one.make(size=size) for size in (one.size, 2 << 30))
+            assert usual.named_by_size == one.name
+            size = one.name.rpartition("-")[2]
+            assert other.named_by_size == f"{one.name.removesuffix(size)}2g"
+    outcome = outcome_of()
+    for arm in ("absent", "off", "on"):
+        visit = {"event": "hot-visit", "label": "round", "arm": arm}
+        outcome.events.append({**visit, "plug_ns": 2, "unplug_ns": 4})
+    hotplug = scenario.find_scenario("hotplug-kmem-4g").make(size=2 << 30)
+    names = {result.scenario for result in hotplug.results(outcome)[0]}
+    assert names == {"hotplug-kmem-2g", "hotplug-kmem-2g-unplug"}
+
+
 def test_what_sleeps_is_no_work() -> None:
     """The clock jumps meanwhile."""
     outcome = vm.Outcome(icount=True)
