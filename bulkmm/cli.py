@@ -37,7 +37,9 @@ class Parser(argparse.ArgumentParser):
         """Suggest the closest word, if any."""
         if action.choices is not None and value not in action.choices:
             spoken = action.option_strings or [str(action.metavar or action.dest)]
-            kind = "command" if action.dest == "command" else spoken[-1]
+            kind = spoken[-1] if action.option_strings else spoken[-1].lower()
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                kind = f"{self.prog} command".removeprefix("bulkmm ")
             self.error(str(unknown_word(kind, str(value), map(str, action.choices))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
@@ -48,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions if not args else ():
             if action.required and action.choices is not None:
                 names = ", ".join(action.choices)
-                self.error(f"name {action.metavar}: there are {names}")
+                self.error(f"give a command: there are {names}")
         flags = [word for one in self._actions for word in one.option_strings]
         self._check_options(args, flags)
         self._check_files(args, flags)

@@ -32,8 +32,8 @@ status --format prometheus --json    | 2 | --json and --format prometheus differ
 status -o no/file                    | 3 | no/file cannot be written: No such file
 on                                   | 2 | required: PATH
 on clear pte                         | 2 | unknown mode pte: path clear has off, auto,
-bench                                | 2 | name WHAT: there are clear, copy, first-use,
-lab                                  | 2 | name ACTION: there are list, run, matrix, ker
+bench                                | 2 | give a command: there are clear, copy, fir
+lab                                  | 2 | give a command: there are list, run, matri
 bench kernel all --json FILE         | 2 | FILE: --json takes no file, -o FILE writes it
 bench kernel --json a.json           | 2 | --json takes no file, -o a.json writes it (se
 lab run --json a.json                | 2 | --json takes no file, -o a.json writes it (se
@@ -64,7 +64,8 @@ pool grow --page 2M --size 16G       | 2 | the nodes can give 8 GiB at most
 pool grow --page 2M --size 8G --node 1 | 2 | 8G: node 1 can give 4 GiB at most
 pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are free and not
 pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
-lab rum                              | 2 | unknown ACTION rum: did you mean run?
+lab rum                              | 2 | unknown lab command rum: did you mean run?
+bench kernel clera                   | 2 | unknown subject clera: did you mean clear?
 lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 show                                 | 2 | name a RESULT.json, or ask for --schema
 show --json --markdown {good}        | 2 | --json and --markdown differ: give one
