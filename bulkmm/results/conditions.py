@@ -180,7 +180,9 @@ def list_facts(document: Document) -> dict[str, str]:
         "accelerator": machine.get("accelerator"),
         "transparent huge page setting": machine.get("thp"),
         # in whole percent, so that a page does not matter
-        "share of huge pages": f"{100 * min(1, huge / whole):.0f} %" if whole else "",
+        "memory in huge pages": (
+            f"at most {100 * min(1, huge / whole):.0f} %" if whole else ""
+        ),
         # what was requested or chosen, such as a backend
         **_list_entries("run:", {k: v for k, v in run.items() if isinstance(v, str)}),
     }

@@ -254,7 +254,7 @@ def test_huge_pages_beside_what_is_measured_do_not_count() -> None:
         log[0]["huge_bytes"] = 3 * log[0]["bytes"]
     document = measure.make_document([(logs, Request(subjects.COPY, LITTLE))])
     assert document.run["huge_bytes"] == document.run["bytes"] > 0
-    assert conditions.list_facts(document)["share of huge pages"] == "100 %"
+    assert conditions.list_facts(document)["memory in huge pages"] == "at most 100 %"
 
 
 def test_without_libpmem2_the_table_says_so(

@@ -243,7 +243,7 @@ def test_differing_machines_are_warned_of(run: Run) -> None:
         "different guest kernel: unknown in A, 6.12 in B",
         "different accelerator: native in A, KVM in B",
         "different transparent huge page setting: madvise in A, always in B",
-        "different share of huge pages: 100 % in A, 25 % in B",
+        "different memory in huge pages: at most 100 % in A, at most 25 % in B",
         "different run: backend: unknown in A, plain in B",
         "B0.json: checks failed: output of glibc",
     ):
