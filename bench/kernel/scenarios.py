@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bulkmm.shell.errors import unknown_word
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 SOURCES = {
     "memmap": "memmap_device.c",
     "clear": "clear.c",
@@ -29,7 +29,7 @@ SIZED = re.compile(r"(pmem-fsdax|pmem-devdax|hmm-private)-(\d+[kmgt])")
 @cache
 def list_scenarios(subject: str) -> Sequence[str]:
     """Return the names of a subject's scenarios; of devices with the usual size."""
-    text = (HERE / SOURCES[subject]).read_text(encoding="utf-8")
+    text = (FOLDER / SOURCES[subject]).read_text(encoding="utf-8")
     devices = (f"{kind}-{SIZE}{suffix}" for kind, suffix in DEVICE.findall(text))
     return [*NAME.findall(text), *devices]
 

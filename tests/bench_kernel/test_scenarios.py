@@ -10,7 +10,7 @@ from bench.kernel import run, scenarios
 from bulkmm.shell.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
-ALL = (*run.SUBJECTS, "hotplug")
+SUBJECTS = (*run.SUBJECTS, "hotplug")
 
 
 def test_every_scenario_of_kept_results_is_known() -> None:
@@ -18,13 +18,13 @@ def test_every_scenario_of_kept_results_is_known() -> None:
     rows = [row for file in files for row in json.loads(file.read_text())["results"]]
     names = {row["scenario"] for row in rows}
     assert len(names) > len(run.QUICK)
-    scenarios.check_scenarios([*names, *run.QUICK], ALL)
+    scenarios.check_scenarios([*names, *run.QUICK], SUBJECTS)
 
 
 def test_every_line_of_the_sources_is_read() -> None:
     """A line of another form would make a scenario that nobody can name."""
     for subject, file in scenarios.SOURCES.items():
-        lines = (scenarios.HERE / file).read_text().splitlines()
+        lines = (scenarios.FOLDER / file).read_text().splitlines()
         begins = ('\t{ "', "\tDEVICE(", "\tadd(&list")
         rows = [line for line in lines if line.startswith(begins)]
         assert len(scenarios.list_scenarios(subject)) == len(rows) > 1, subject
@@ -42,7 +42,7 @@ def test_every_line_of_the_sources_is_read() -> None:
 )
 def test_an_unknown_one_is_refused(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as refusal:
-        scenarios.check_scenarios([name], ALL)
+        scenarios.check_scenarios([name], SUBJECTS)
     assert str(refusal.value).startswith(f"unknown scenario {name}: {hint}")
     with pytest.raises(UsageError, match="unknown copy scenario thp-2m: "):
         scenarios.check_scenarios(["thp-2m"], ["copy"])

@@ -65,7 +65,7 @@ pool grow --page 2M --size 8G --node 1 | 2 | 8G: node 1 can give 4 GiB at most
 pool shrink --page 2M --size 16M     | 3 | 8 pages of 2M: 7 are free and not
 pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
 lab rum                              | 2 | unknown lab command rum: did you mean run?
-bench kernel clera                   | 2 | unknown subject clera: did you mean clear?
+bench kernel clearr                   | 2 | unknown subject clearr: did you mean clear?
 lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
 show                                 | 2 | name a RESULT.json, or ask for --schema
 show --json --markdown {good}        | 2 | --json and --markdown differ: give one

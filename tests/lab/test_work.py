@@ -53,12 +53,12 @@ def test_a_clock_that_counts_measures_instructions(
 
 def test_a_device_of_another_size_has_another_name() -> None:
     """A kept file must not show 2 GiB as 4 GiB."""
-    for one in scenario.SCENARIOS:
-        if "size" in one.takes and one.measures:
-            usual, other = (one.make(size=size) for size in (one.size, 2 << 30))
-            assert usual.named_by_size == one.name
-            size = one.name.rpartition("-")[2]
-            assert other.named_by_size == f"{one.name.removesuffix(size)}2g"
+    for job in scenario.SCENARIOS:
+        if "size" in job.takes and job.measures:
+            usual, small = (job.make(size=size) for size in (job.size, 2 << 30))
+            assert usual.named_by_size == job.name
+            size = job.name.rpartition("-")[2]
+            assert small.named_by_size == f"{job.name.removesuffix(size)}2g"
     outcome = outcome_of()
     for arm in ("absent", "off", "on"):
         visit = {"event": "hot-visit", "label": "round", "arm": arm}
