@@ -77,7 +77,9 @@ def _count_verdicts(ratios: list[Ratio]) -> str:
     share = f"{len(better)} of {len(ratios)} {more}"
     parts = [f"{share} than {name_base(ratios)}{_range(better)}"]
     parts += [f"{len(worse)} {less}{_range(worse)}"] if worse else []
-    unproven = len(ratios) - len(proven)
+    shaky = [r for r in ratios if r.significant and r.unstable and r.ratio < 1]
+    parts += [f"{len(shaky)} {less}, unstable{_range(shaky)}"] if shaky else []
+    unproven = len(ratios) - len(proven) - len(shaky)
     parts += [f"{unproven} not proven or unstable"] if unproven else []
     return f"{', '.join(parts)}.{'' if time else ' Less work is not speed.'}"
 

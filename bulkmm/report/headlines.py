@@ -36,9 +36,10 @@ class Headline(NamedTuple):
     kind: str  # of worth's figures, and the scenario's place there
     place: int
     calculated: int = 0  # bytes, if the time is calculated from the rate measured
-    # processes that did all of it, by their way in "bench populate"; the first is the
-    # kernel's
+    # processes that did all of it, by their way in "bench populate"
     processes: tuple[tuple[str, str], ...] = ()
+    # of what the function did for these, if not "fields"
+    whole: dict[str, Any] | None = None
 
 
 COLD = {"placement": "", "use": ""}
@@ -46,10 +47,11 @@ CLEAR = {"operation": "clear", "memory": "thp", "size": 2 * MIB, "placement": ""
 DEVICE = {"operation": "memmap", **COLD}
 # folio_zero_user() is measured with pages that are called "thp": it does the same to
 # hugetlb pages, and is all that clears those
+POPULATE = {**CLEAR, "use": "populate"}
 HEADLINES = (
     Headline(
         "a guest starts, a pinned pool is filled: 64 GiB, hugetlb ¹",
-        *({**CLEAR, "use": "populate"}, "clear", 1, 64 * GIB),
+        *(POPULATE, "clear", 1, 64 * GIB),
         (
             ("qemu-1", "QEMU's prealloc, one thread,"),
             ("qemu-2", "with two threads"),
@@ -59,7 +61,8 @@ HEADLINES = (
     Headline(
         "64 GiB of hugetlb pages are touched, one by one ¹",
         *({**CLEAR, "use": ""}, "clear", 0, 64 * GIB),
-        (("touch", "touching"),),
+        (("touch", "touching each page's first byte (above: any of its bytes)"),),
+        whole=POPULATE,  # these begin at the first byte as well
     ),
     Headline(
         "a device of {} comes up, fsdax",
@@ -80,13 +83,13 @@ HEADLINES = (
     ),
 )
 SCOPE = (
-    "Each is the kernel's function alone, one thread of a process; what is around it "
+    "Each time is of the kernel's function alone, in one thread; what is around it "
     "takes as long as before."
 )
 
 
 # see HEADLINES: what is measured is called thp
-NO_POOL = "in 2 MiB pages outside of a pool; the same functions serve hugetlb"
+NO_POOL = "in 2 MiB pages of no pool: hugetlb has the same functions"
 
 
 def match_headline(result: Result) -> Headline | None:
@@ -196,26 +199,31 @@ def list_ratios(document: Document) -> Iterator[tuple[str, Ratio]]:
 def describe_scope(documents: Sequence[Document]) -> str:
     """Return what the rows are of, and how much each was measured with."""
     rows = [one for document in documents for one in _lead([document])]
-    texts = [SCOPE]
-    if amounts := sorted({result.bytes for line, result in rows if line.calculated}):
-        ends = dict.fromkeys((amounts[0], amounts[-1]))
-        amount = DASH.join(map(format_size, ends))
-        texts.append(f"¹ Calculated from the GB/s of {amount} {NO_POOL}.")
+    texts = [SCOPE, *describe_amounts(documents)]
     if any(_format_span(line, _read_cpus(documents)) for line, _ in rows):
         devices = any(line.kind == "memmap" for line, _ in rows)
         texts.append(
-            "CPUs: least and most median, of how many"
-            f"{'; devices of 100 GiB' if devices else ''}; 1.00: not proven. A run may "
-            "lie outside."
+            "The last column has the least and the most median of the kernels in this "
+            f"table{', for devices of 100 GiB' if devices else ''} (1.00: not proven), "
+            "and on how many CPUs. A run may lie outside."
         )
     return " ".join(texts)
+
+
+def describe_amounts(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield what the times of large amounts are calculated from, if there are any."""
+    rows = [one for document in documents for one in _lead([document])]
+    if amounts := sorted({result.bytes for line, result in rows if line.calculated}):
+        ends = dict.fromkeys((amounts[0], amounts[-1]))
+        amount = DASH.join(map(format_size, ends))
+        yield f"¹ Calculated from {amount} {NO_POOL}."
 
 
 def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     """Yield what was measured of whole operations, without the module.
 
-    Those of a process by the kernel that ran; the native bench has no image of that
-    one, so beside it is the function of the nearest that it has.
+    Those of a process are of one run, by the kernel that ran; the native bench has no
+    image of that one, so beside it is the function of the nearest that it has.
     """
     whole = json.loads(WHOLE_FILE.read_text(encoding="utf-8"))
     cpus = {host.cpu_name(document.machine["cpu"]) for document in documents}
@@ -230,9 +238,10 @@ def describe_whole(documents: Sequence[Document]) -> Iterator[str]:
     if texts:
         rates = next(iter(ways.values()))
         yield (
-            f"The whole operation without the module, in kept results of this CPU on "
-            f"Linux {rates['series']} (in brackets the range, then the function alone "
-            f"on {rates['series_of_function']}): {', '.join(texts)}."
+            f"The whole operation without the module, calculated from 1 GiB in one "
+            f"kept run of this CPU on Linux {rates['series']} (in brackets the range, "
+            f"then the function alone on {rates['series_of_function']}): "
+            f"{', '.join(texts)}. The rest is page faults, and by how much runs differ."
         )
     elif processes:
         yield (
@@ -273,14 +282,27 @@ def list_notes(documents: Sequence[Document]) -> list[str]:
     ]
 
 
-def describe_losses(documents: Sequence[Document]) -> str:
+SLOWER = "Proven to be slower, of what ran"
+
+
+def describe_losses(documents: Sequence[Document], lead: str = SLOWER) -> str:
     """Return what is slower with the module."""
+    proven, unstable = (
+        _list_losses(documents, unstable=mark) for mark in (False, True)
+    )
+    texts = [f"{lead}: {', '.join(proven) or 'none'}."]
+    texts += [f"Slower, unstable: {', '.join(unstable)}."] if unstable else []
+    return " ".join(texts)
+
+
+def _list_losses(documents: Sequence[Document], *, unstable: bool) -> list[str]:
+    """Return the jobs that are slower, each with the ratios on these kernels."""
     losses: dict[str, dict[str, float]] = {}
     for document in documents:
         jobs = {r.scenario: job_words.describe_job(r) for r in document.results}
         for ratio in document.ratios:
             is_ours = ratio.base == size_grid.STOCK and ratio.variant in ARMS
-            proven = ratio.significant and not ratio.unstable
+            proven = ratio.significant and ratio.unstable is unstable
             if is_ours and proven and ratio.ratio < LOSS:
                 by_series = losses.setdefault(jobs[ratio.scenario], {})
                 by_series[_name_series(document)] = ratio.ratio
@@ -288,7 +310,7 @@ def describe_losses(documents: Sequence[Document]) -> str:
     for job, by_series in losses.items():
         only = "" if len(by_series) == len(documents) else f" ({', '.join(by_series)})"
         names.append(f"{job} {_format_range([*by_series.values()])}{only}")
-    return f"Proven to be slower, of what ran: {', '.join(names) or 'none'}."
+    return names
 
 
 def _format_range(ratios: Sequence[float]) -> str:

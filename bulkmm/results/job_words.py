@@ -62,16 +62,19 @@ def _memmap(result: Result) -> str:
 
 
 def _map(result: Result) -> str:
-    amount = "one page" if result.size == PAGE else format_size(result.size)
-    return f"{result.operation}() of {amount}{_name_blocks(result.memory)}"
+    if result.size == PAGE:
+        return f"mapping a single page by {result.operation}()"
+    name = result.operation
+    if (name, result.memory) == ("vmalloc", "huge"):
+        return f"vmalloc_huge() of {format_size(result.size)}"
+    return f"{name}() of {format_size(result.size)}{_name_blocks(result.memory)}"
 
 
 def _name_blocks(memory: str) -> str:
     """Return what an array is made of."""
     if order := re.fullmatch(r"order(\d+)", memory):
         return f" in blocks of {format_size(PAGE << int(order[1]))}"
-    words = {"mixed": " in blocks of three sizes", "huge": " in huge pages"}
-    return words.get(memory, "")
+    return " in blocks of three sizes" if memory == "mixed" else ""
 
 
 def _list_places(result: Result) -> list[str]:

@@ -151,7 +151,9 @@ class Ratio(Struct, forbid_unknown_fields=True):
     ci95: Spread  # see spread_of()
     significant: bool
     n: Annotated[Count, Meta(description="Samples, or pairs; 0: unknown")] = 0
-    unstable: Annotated[bool, Meta(description="The A/A control moved by more")] = False
+    unstable: Annotated[
+        bool, Meta(description="In any process the A/A control moved by more")
+    ] = False
     unit: Unit = NS
 
     @property

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log10
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bulkmm.control import requirements
 from bulkmm.control.format import (
@@ -38,7 +38,10 @@ PAIRED = "Medians of the ratios within rounds, not ratios of the medians printed
 OF_LIMIT = "Of limit: time of the limit / time of the variant; 1.00: at the limit."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
-LEGEND = f"{BRACKETS} ~ not proven. ! unstable: the A/A control moved by more."
+LEGEND = (
+    f"{BRACKETS} ~ not proven. "
+    "! unstable: in any process the A/A control moved by more."
+)
 
 
 @dataclass(frozen=True)
@@ -193,13 +196,59 @@ def make_kernel_table(
     # in the newest kernel's order, which has them all
     keys = dict.fromkeys(key for column in reversed(cells) for key in column)
     rows = [
-        [*key, *(x for column in cells for x in column.get(key, ("", "")))]
+        [
+            *key,
+            *(
+                x
+                for column in cells
+                for x in (column[key].cells() if key in column else ("", ""))
+            ),
+        ]
         for key in keys
     ]
-    if len(documents) == 1 and not ways:
-        for row in rows:
-            row[1] = _name_variant(documents[0], *row[:2])
-    return Table(headings, rows, keys=2)
+    if len(documents) > 1 or ways:
+        return Table(headings, rows, keys=2)
+    names = [
+        [scenario, _name_variant(documents[0], scenario, x)] for scenario, x in keys
+    ]
+    rows = [[*name, *row[2:]] for name, row in zip(names, rows, strict=True)]
+    entries = [cells[0][key].brief_cells() for key in keys]
+    brief = Table(
+        [
+            *headings[:2],
+            headings[2].replace(": ", ":\n").replace("→ ", "→\n"),
+            "faster",
+            "limit",
+        ],
+        [[*name, *entry] for name, entry in zip(names, entries, strict=True)],
+        ("limit",),
+        keys=2,
+    )
+    return Table(headings, rows, keys=2, brief=brief.drop_empty())
+
+
+class _Pair(NamedTuple):
+    """What a row of a kernel has: two times in ns, and their ratio."""
+
+    before: float
+    after: float
+    ratio: Ratio
+    of_limit: str  # nothing if there is none
+
+    def cells(self) -> tuple[str, str]:
+        """Return times, and ratio with spread, marks and limit."""
+        times = " → ".join(map(format_duration, (self.before, self.after)))
+        return times, "; ".join(filter(None, [format_ratio(self.ratio), self.of_limit]))
+
+    def brief_cells(self) -> tuple[str, str, str]:
+        """Return the same for a narrow terminal: three digits, and a unit once."""
+        before, after = map(format_duration, (self.before, self.after))
+        if choose_unit(self.before) == choose_unit(self.after):
+            before = before.split()[0]
+        marks = "~" * (not self.ratio.significant) + "!" * self.ratio.unstable
+        spread = format_spread(self.ratio, format_number)
+        gain = f"{format_number(self.ratio.ratio)}{TIMES}{marks}{spread}"
+        return f"{before}→{after}", gain, self.of_limit
 
 
 def _has_limit(document: Document) -> bool:
@@ -208,10 +257,10 @@ def _has_limit(document: Document) -> bool:
 
 def _of_kernel(
     document: Document, ways: tuple[str, ...], amounts: Mapping[str, int]
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the cells of a kernel by scenario and arm."""
+) -> dict[tuple[str, str], _Pair]:
+    """Return what a kernel's rows have, by scenario and arm."""
     base = size_grid.AGAINST if size_grid.AGAINST in document.run else size_grid.STOCK
-    arms, cells = document.arms, {}
+    arms, pairs = document.arms, {}
     ratios = [
         r
         for r in document.ratios
@@ -222,12 +271,23 @@ def _of_kernel(
     for ratio in own_ratios:
         limit = arms.get((ratio.scenario, LIMIT))
         near = limit.median / arms[ratio.scenario, ratio.variant].median if limit else 0
-        gain = format_ratio(ratio) + (f"; {near:.2f}" if limit else "")
         two = [arms[ratio.scenario, name] for name in (ratio.base, ratio.variant)]
         times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
-        durations = " → ".join(map(format_duration, times))
-        cells[ratio.scenario, ratio.variant] = durations, gain
-    return cells
+        of_limit = f"{near:.2f}" if limit else ""
+        pairs[ratio.scenario, ratio.variant] = _Pair(*times, ratio, of_limit)
+    return pairs
+
+
+def _describe_rest(document: Document, show: Show) -> list[str]:
+    """Return where the ratios are that the table of a kernel's code has no row for."""
+    if not size_grid.is_of_kernel(document):
+        return []
+    many = len(document.printed().ratios)
+    rows = len(make_kernel_table([_filter_document(document, show)]).rows)
+    if rows >= many:
+        return []
+    full = "bulkmm show --full --all-rows RESULT.json"
+    return [f"Of {many} ratios the table has {rows}: {full} has all."]
 
 
 def make_tables(documents: list[Document], show: Show = DEFAULT) -> list[Table]:
@@ -254,7 +314,7 @@ def make_tables(documents: list[Document], show: Show = DEFAULT) -> list[Table]:
             for row in _make_rows(document, scenario)
         ]
         if rows or (kind and not compact):
-            tables.append(Table(list_headings(kind), rows, NUMBERS))
+            tables.append(Table(list_headings(kind), rows, NUMBERS).drop_empty())
     return tables + compact
 
 
@@ -268,6 +328,7 @@ def list_notes(documents: list[Document], show: Show = DEFAULT) -> list[str]:
             notes += [f"{scenario}, {machine}: {figures}"] if figures else []
         notes += [] if show.full else size_grid.describe_controls(document)
         notes += conditions.list_footnotes(document)
+        notes += [] if show.full else _describe_rest(document, show)
         if document.printed().ratios:
             notes.append(FEWER if document.counts_work else FASTER)
         notes += [PAIRED] if "processes" in document.run else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     numbers: Sequence[str] = ()  # headings of right-aligned columns
     keys: int = 1  # the first columns, which tell rows apart
+    brief: Table | None = None  # printed where no row of this one fits a line
 
     def markdown(self) -> list[str]:
         """Return it as lines of Markdown, followed by an empty line."""
@@ -33,16 +34,36 @@ class Table:
         first, *rest = (f"| {' | '.join(row)} |" for row in (self.headings, *rows))
         return [first, f"|{'|'.join(rule)}|", *rest, ""]
 
+    def drop_empty(self) -> Table:
+        """Return it without columns in which no row has anything."""
+        whole = [row for row in self.rows if row[1:]]
+        kept = [
+            i
+            for i in range(len(self.headings))
+            if i < self.keys or any(row[i] for row in whole)
+        ]
+        rows = [[row[i] for i in kept] if row[1:] else row for row in self.rows]
+        return replace(self, headings=[self.headings[i] for i in kept], rows=rows)
+
     def print(self, console: Console | None = None) -> None:
         """Print it, as wide as the console: in parts, if no cell can be wrapped more.
 
         Words are never cut.
         """
         console = make_console(console)
+        if self.brief and not self.fits(console.width):
+            self.brief.print(console)
+            return
         for i, part in enumerate(self._split_columns(console.width)):
             if i:
                 console.print()
             part._print_part(console)  # noqa: SLF001 - of the same class
+
+    def fits(self, width: int) -> bool:
+        """Return whether each row fits a line."""
+        columns = zip(*(row for row in self.rows if row[1:]), strict=True)
+        widths = [max(map(len, cells)) for cells in columns]
+        return sum(widths) + len(widths) - 1 <= width
 
     def _split_columns(self, width: int) -> Iterator[Table]:
         """Yield tables with as many columns as fit each; all have the keys."""
@@ -73,13 +94,22 @@ class Table:
         return name.replace("-", "-\n") if i and name in self.numbers else name
 
     def _choose_widths(self, width: int) -> list[int]:
-        """Return the columns' widths: the widest are wrapped first."""
+        """Return the columns' widths: wrapped first is what makes the fewest lines."""
         columns = range(len(self.headings))
         widths = [self._measure_column(i, "\n") for i in columns]
         least = [self._measure_column(i, r"\s+") for i in columns]
-        while sum(widths) + len(widths) - 1 > width and widths != least:
-            i = max(columns, key=lambda i: (widths[i] > least[i], widths[i]))
-            widths[i] -= 1
+        rows = [row for row in self.rows if row[1:]]
+        lengths = [[len(row[i]) or 1 for row in rows] for i in columns]
+        while (over := sum(widths) + len(widths) - 1 - width) > 0 and widths != least:
+
+            def price(step: tuple[int, int], over: int = over) -> tuple[float, int]:
+                i, narrow = step
+                lines = sum(-(-n // narrow) + n // -widths[i] for n in lengths[i])
+                return lines / min(over, widths[i] - narrow), -widths[i]
+
+            steps = ((i, n) for i in columns for n in range(least[i], widths[i]))
+            i, narrow = min(steps, key=price)
+            widths[i] = max(narrow, widths[i] - over)
         return widths
 
     def _print_part(self, console: Console) -> None:

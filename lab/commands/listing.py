@@ -34,7 +34,7 @@ def list_scenarios(args: argparse.Namespace) -> int:
         lines += ["", *_describe_kernels(names)]
     document = Scenarios(scenarios=records, kernels=names)
     document.print_output(lines, as_json=args.json)
-    return Exit.OK
+    return Exit.OK if records or not args.text else Exit.USAGE
 
 
 def _list_kernels(machine: arch.Arch) -> list[str]:

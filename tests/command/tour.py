@@ -58,7 +58,7 @@ HIDDEN: dict[str, Step] = {
 PAGE = ROOT / "docs" / "tour.md"
 BLOCK = re.compile(r"^```console\n([#$] .*\n)((?:.*\n)*?)```$", re.MULTILINE)
 RESULT = "results/AuthenticAMD-25-17-1/kernel-7.3.json"
-TAIL = 20  # lines of the result that the page shows
+TAIL = 23  # lines of the result that the page shows
 
 
 def list_steps() -> list[tuple[str, Step]]:

@@ -68,6 +68,29 @@ def test_the_page_says_where_only_ratios_can_be_compared() -> None:
     )
 
 
+def test_whole_operations_are_of_one_run() -> None:
+    """Of the one with most of them; the page says how another run differs."""
+    cpu = figures.read_results()["AuthenticAMD-25-17-1"]
+    all_kinds, hugetlb = cpu["populate"], cpu["populate-hugetlb"]
+    ways = ("qemu-1", "qemu-2", "bulkmm-2", "touch", "fork")
+    key = figures.WHOLE
+    assert [(key, way) in all_kinds.arms for way in ways] == [True] * 3 + [False] * 2
+    rates = {way: one["gb_per_s"] for way, one in figures.find_whole(cpu)}
+    assert rates == {way: figures.list_rates(hugetlb.arms[key, way]) for way in ways}
+
+
+def test_two_runs_of_the_same_are_told_apart() -> None:
+    cpu = figures.read_results()["AuthenticAMD-25-17-1"]
+    runs = [cpu["populate"], cpu["populate-hugetlb"]]
+    text = figures.describe_repeated(runs)
+    assert "one for the rows and one for the grid: their intervals overlap." in text
+    assert text in " ".join(figures.PAGE.read_text("utf-8").split())
+    assert figures.describe_repeated(runs[:1]) == ""
+    arm = runs[0].arms[figures.WHOLE, "qemu-1"]
+    arm.ci95 = (1.0, 2.0)
+    assert "overlap, but for qemu-1." in figures.describe_repeated(runs)
+
+
 def test_the_page_says_which_code_was_measured() -> None:
     document = made.bench()
     document.machine |= {"revision": "abc123+", "date": "2026-01-31"}

@@ -56,7 +56,7 @@ def test_a_kernel_newer_than_what_a_scenario_needs() -> None:
 
 
 def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["lab", "list", "no-such-scenario"]) == Exit.OK
+    assert cli.main(["lab", "list", "no-such-scenario"]) == Exit.USAGE
     assert capsys.readouterr() == (
         "",
         "bulkmm: nothing fits: bulkmm lab list shows all of them\n",

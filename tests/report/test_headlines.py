@@ -95,6 +95,25 @@ def test_what_is_slower_is_named() -> None:
     assert losses == "Proven to be slower, of what ran: none."
 
 
+def test_what_is_slower_beside_an_unstable_control_is_named() -> None:
+    """Above the legend, on the page, and in its conclusion."""
+    document = made.kernel(bulkmm_ms=125)
+    whole = headlines.describe_losses([document])
+    assert "unstable" not in whole
+    for ratio in document.ratios:
+        ratio.unstable = ratio.scenario == "thp-2m-populate"
+    proven, unstable = headlines.describe_losses([document]).split(
+        " Slower, unstable: "
+    )
+    assert "populating" not in proven
+    assert re.fullmatch(rf"populating pages of 2 MiB 0\.\d\d{TIMES}\.", unstable)
+    assert f" Slower, unstable: {unstable}" in page.render_html([document], ["a"], "t")
+    text = conclusion.draw_conclusion(document)
+    assert re.search(
+        rf"1 slower \(0.[78]\d{TIMES}\), 1 slower, unstable \(0.[78]", text
+    ), text
+
+
 def test_other_results_have_no_sentences() -> None:
     two_kernels = made.kernel()
     two_kernels.run[size_grid.AGAINST] = "6.12.1"
@@ -113,9 +132,11 @@ def test_how_much_was_measured_is_told() -> None:
     """And no more of the legend than the rows have."""
     document = Document.read(RESULT_FILE)
     whole = headlines.describe_scope([document])
-    assert f"the GB/s of 256 MiB{DASH}512 MiB {headlines.NO_POOL}." in whole
+    assert f"¹ Calculated from 256 MiB{DASH}512 MiB {headlines.NO_POOL}." in whole
     assert whole.endswith(
-        "devices of 100 GiB; 1.00: not proven. A run may lie outside."
+        "The last column has the least and the most median of the kernels in this "
+        "table, for devices of 100 GiB (1.00: not proven), and on how many CPUs. A run "
+        "may lie outside."
     )
     document.results = [r for r in document.results if r.operation == "memmap"]
     assert "¹" not in headlines.describe_scope([document])
@@ -124,7 +145,7 @@ def test_how_much_was_measured_is_told() -> None:
     scope = headlines.describe_scope([document])
     assert (
         scope
-        == f"{headlines.SCOPE} ¹ Calculated from the GB/s of 1 GiB {headlines.NO_POOL}."
+        == f"{headlines.SCOPE} ¹ Calculated from 1 GiB {headlines.NO_POOL}."
     )
 
 

@@ -37,9 +37,9 @@ def test_every_scenario_has_words_of_its_own() -> None:
         ("hugetlb-2m-populate", "populating hugetlb pages of 2 MiB"),
         ("thp-2m-then-random", "touching pages of 2 MiB, then read at random"),
         ("copy-2m-last", "copying pages of 2 MiB, the page in use is the last"),
-        ("vmap-1page", "vmap() of one page"),
+        ("vmap-1page", "mapping a single page by vmap()"),
         ("vmap-100m-order8-adjacent", "in blocks of 1 MiB, one behind the other"),
-        ("vmalloc-100m-huge", "vmalloc() of 100 MiB in huge pages"),
+        ("vmalloc-100m-huge", "vmalloc_huge() of 100 MiB"),
         ("pmem-devdax-16g-align-1g-map-mem", "aligned to 1 GiB, struct pages in RAM"),
         ("hotplug-contiguous", "hotplug-contiguous"),
     ],
@@ -50,7 +50,7 @@ def test_what_they_say(name: str, words: str) -> None:
 
 def test_losses_are_told_in_words() -> None:
     texts = [headlines.describe_losses([Document.read(file)]) for file in RESULTS]
-    assert any("vmap() of one page 0." in text for text in texts)
+    assert any("mapping a single page by vmap() 0." in text for text in texts)
     assert not [text for text in texts if NAME.search(text)]
 
 

@@ -12,11 +12,15 @@ import made
 import pytest
 from rich.console import Console
 
+from bench.kernel import run
 from bulkmm import cli
 from bulkmm.control.format import format_duration
 from bulkmm.results import published_figures, result_tables, size_grid, table
+from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document
+from bulkmm.results.result_tables import TIMES
 
+RESULT_FILE = Path(__file__).parents[2] / "results/AuthenticAMD-25-17-1/kernel-7.3.json"
 DOCUMENTS = {"guest": made.guest, "bench": made.bench, "kernel": made.kernel}
 
 
@@ -75,8 +79,55 @@ def test_it_fits_and_no_word_is_cut(
     text = screen(make(), width=width)
     assert max(map(len, text.splitlines())) <= width
     tables = result_tables.make_tables([make()])
-    cells = {cell for it in tables for row in it.rows for cell in row}
+    printed = (it if it.fits(width) else it.brief or it for it in tables)
+    cells = {cell for it in printed for row in it.rows for cell in row}
     assert {word for cell in cells for word in cell.split()} <= {*text.split()}
+
+
+def test_a_row_of_a_quick_run_has_one_line_of_80_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A long name of a backend apart; the cells of a wider terminal need two lines."""
+    monkeypatch.setenv("COLUMNS", "100")  # as a terminal's, so that a width is taken
+    document = Document.read(RESULT_FILE)
+    document.results = [r for r in document.results if r.scenario in run.QUICK]
+    scenarios = document.scenarios
+    document.ratios = [r for r in document.ratios if r.scenario in scenarios]
+    whole, brief = (screen(document, width=width) for width in (100, 80))
+    spread = f"(0.97{DASH}1.05)"
+    gains = f"1.00{TIMES} {spread} ~ !; 0.34", f"1.00{TIMES}~! {spread}  0.34"
+    for text, cells in ((whole, "18.9 ms → 18.8 ms"), (brief, "18.9→18.8 ms")):
+        name = r"^thp-2m +bulkmm \(rep-b/clzero\) +"
+        assert re.search(
+            f"{name}{cells} +{re.escape(gains[text is brief])}$", text, re.MULTILINE
+        )
+    (table,) = result_tables.make_tables([document])
+    rows = brief.split("─\n")[1].split("\n\n")[0].splitlines()
+    room = len("bulkmm (rep-b/clzero)")
+    assert len(rows) == len(table.rows) + sum(len(row[1]) > room for row in table.rows)
+
+
+def test_columns_without_any_figure_are_left_out() -> None:
+    """As GB/s and ratios of emulated times."""
+    document = made.guest()
+    document.results = [r for r in document.results if r.unit == "ns"]
+    (table,) = result_tables.make_tables([document])
+    assert table.headings == ["variant", "median [range]", "n", "where"]
+    assert {len(row) for row in table.rows} == {1, 4}
+
+
+def test_where_the_other_ratios_are_is_told() -> None:
+    document = Document.read(RESULT_FILE)
+    rows = result_tables.make_tables([document])[0].rows
+    command = "bulkmm show --full --all-rows RESULT.json"
+    many = len(document.ratios)
+    line = f"Of {many} ratios the table has {len(rows)}: {command} has all."
+    assert line in result_tables.list_notes([document])
+    everything = result_tables.Show(full=True, all_rows=True)
+    assert line not in result_tables.list_notes([document], everything)
+    (table,) = result_tables.make_tables([document], everything)
+    printed = sum(row[4].count(" against ") for row in table.rows if row[1:])
+    assert printed == many
 
 
 def test_what_is_too_wide_is_printed_in_parts() -> None:
