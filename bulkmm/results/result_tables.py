@@ -272,9 +272,11 @@ def _of_kernel(
         limit = arms.get((ratio.scenario, LIMIT))
         near = limit.median / arms[ratio.scenario, ratio.variant].median if limit else 0
         two = [arms[ratio.scenario, name] for name in (ratio.base, ratio.variant)]
-        times = [r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two]
+        before, after = (
+            r.median * amounts.get(r.scenario, r.bytes) / r.bytes for r in two
+        )
         of_limit = f"{near:.2f}" if limit else ""
-        pairs[ratio.scenario, ratio.variant] = _Pair(*times, ratio, of_limit)
+        pairs[ratio.scenario, ratio.variant] = _Pair(before, after, ratio, of_limit)
     return pairs
 
 

@@ -2,13 +2,16 @@
 """What make says of itself, and removes again."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from commandlib import ROOT
 from programs import run_program
 
 MAKE = ("make", "-s", "-C", ROOT)
+GUEST_FAILED = 2  # from this exit code on it has no result
 SOFT_DEPENDENCIES = "usr/lib/modprobe.d/bulkmm-softdep.conf"
 
 
@@ -47,3 +50,26 @@ def test_the_module_is_removed_for_one_kernel_at_a_time(tmp_path: Path) -> None:
     assert list_files(tmp_path) == [modules[0], SOFT_DEPENDENCIES]
     run_program([*words, "RELEASE=6.12"], check=True)
     assert list_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_the_demo_ends_in_sentences(code: int, tmp_path: Path) -> None:
+    """Even if the guest could not run; the page then has what ran."""
+    kernels = "module/compat/kernels.mk"
+    command = tmp_path / ".venv/bin/bulkmm"
+    for name in ("Makefile", kernels):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\necho "$*"\n[ "$1" != lab ] || exit {code}\n')
+    command.chmod(0o755)
+    result = run_program(["make", "-s", "-C", tmp_path, "-o", "build", "demo"])
+    native, guest = (f"out/demo-{name}.json" for name in ("native", "guest"))
+    results = f"{native} {guest}" if code < GUEST_FAILED else native
+    assert result.stdout.splitlines() == [
+        f"lab run pmem-fsdax-100g -o {guest}",
+        f"report {results} -o out/demo.html",
+        "",
+        f"show {native}",
+    ]
+    assert bool(result.returncode) == bool(code)
