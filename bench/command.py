@@ -101,7 +101,8 @@ bench kernel: bench.kernel.run:run_kernel
     kernel's functions as it would there, and all that it writes is compared with what
     the kernel's own code writes, in every round. With --against, another kernel's code
     runs in turn with this one's, in place of the module. With --quick and nothing else
-    chosen, eight scenarios run: what people wait for, and where the module may cost.
+    chosen, eight scenarios run, for about a minute: what people wait for, and where
+    the module may cost.
 [subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all
     that the module serves
 --kernel {"|".join(X86_64.tested)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:

@@ -10,6 +10,10 @@ import figures
 import pytest
 from docpages import BOOK, ROOT, name_page
 
+from bulkmm.report import headlines
+from bulkmm.results import size_grid
+from bulkmm.results.model import Document
+
 PAGES = [ROOT / "README.md", *BOOK]
 # blocks, code and what a command writes have no figures of ours
 MARKUP = re.compile(
@@ -121,6 +125,26 @@ def test_figures_are_those_of_their_sources(page: str) -> None:
 )
 def test_figures_are_told_from_other_numbers(text: str, numbers: list[str]) -> None:
     assert list_figures(text) == numbers
+
+
+def list_losses() -> Iterator[str]:
+    """Yield the sources of what is proven to be slower in any result."""
+    for file in sorted(figures.RESULTS.glob("*/kernel-*.json")):
+        document = Document.read(file)
+        for ratio in document.ratios:
+            ours = ratio.base == size_grid.STOCK and ratio.variant in headlines.ARMS
+            if ours and ratio.significant and ratio.ratio < headlines.LOSS:
+                yield f"{file.parent.name}/{file.stem} {ratio.scenario}"
+
+
+@pytest.mark.parametrize("source", [*list_losses()])
+def test_what_is_slower_is_on_the_page_of_its_path(source: str) -> None:
+    """On each CPU and kernel, not just on those that it was written for."""
+    operation = source.split()[1].partition("-")[0]
+    page = {"thp": "docs/clear.md", "copy": "docs/copy.md"}.get(
+        operation, "docs/vmap.md"
+    )
+    assert source in {name for name, _ in SOURCES[page]}
 
 
 def test_a_result_that_says_otherwise_is_seen() -> None:

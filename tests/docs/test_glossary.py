@@ -30,6 +30,7 @@ WORDS = {
     *("run", "backend", "stamp", "scenario", "coefficient of variation", "native"),
     # of the kernel and of statistics, where a page does not explain them
     *("PUD", "PTE", "shmem", "HMM", "IOMMU", "cgroup", "kprobe", "max-T"),
+    *("visit", "peer", "flavour", "`order8`", "`template-movnti`"),
 }
 ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{2,}[a-z]*(?![\w-])")
 LEAST = 2  # pages: what one has is explained there

@@ -143,10 +143,7 @@ def test_how_much_was_measured_is_told() -> None:
     document = made.kernel("6.18.1")
     document.results = [r for r in document.results if r.operation == "clear"]
     scope = headlines.describe_scope([document])
-    assert (
-        scope
-        == f"{headlines.SCOPE} ¹ Calculated from 1 GiB {headlines.NO_POOL}."
-    )
+    assert scope == f"{headlines.SCOPE} ¹ Calculated from 1 GiB {headlines.NO_POOL}."
 
 
 def test_a_quick_run_has_as_much_to_clear_and_copy() -> None:
