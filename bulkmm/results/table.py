@@ -37,13 +37,13 @@ class Table:
     def drop_empty(self) -> Table:
         """Return it without columns in which no row has anything."""
         whole = [row for row in self.rows if row[1:]]
-        kept = [
+        columns = [
             i
             for i in range(len(self.headings))
-            if i < self.keys or any(row[i] for row in whole)
+            if i < self.keys or not whole or any(row[i] for row in whole)
         ]
-        rows = [[row[i] for i in kept] if row[1:] else row for row in self.rows]
-        return replace(self, headings=[self.headings[i] for i in kept], rows=rows)
+        rows = [[row[i] for i in columns] if row[1:] else row for row in self.rows]
+        return replace(self, headings=[self.headings[i] for i in columns], rows=rows)
 
     def print(self, console: Console | None = None) -> None:
         """Print it, as wide as the console: in parts, if no cell can be wrapped more.

@@ -132,8 +132,10 @@ def list_losses() -> Iterator[str]:
     for file in sorted(figures.RESULTS.glob("*/kernel-*.json")):
         document = Document.read(file)
         for ratio in document.ratios:
-            ours = ratio.base == size_grid.STOCK and ratio.variant in headlines.ARMS
-            if ours and ratio.significant and ratio.ratio < headlines.LOSS:
+            of_module = (
+                ratio.base == size_grid.STOCK and ratio.variant in headlines.ARMS
+            )
+            if of_module and ratio.significant and ratio.ratio < headlines.LOSS:
                 yield f"{file.parent.name}/{file.stem} {ratio.scenario}"
 
 

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the README states that the sources state too."""
 
+import json
 import re
 from importlib import metadata
 
+import figures
 from docpages import FENCED, ROOT
 
+from bulkmm.control.format import format_duration
+from bulkmm.report import headlines
+from bulkmm.shell.size import GIB
 from lab.machine import arch
 
 README = (ROOT / "README.md").read_text()
@@ -17,6 +22,17 @@ def test_it_can_be_read_in_minutes() -> None:
     """What is more belongs into the book."""
     text = re.sub(r"\]\([^)]*\)|^\|.*|<!--.*-->", " ", README, flags=re.MULTILINE)
     assert len(text.split()) <= WORDS
+
+
+def test_the_whole_is_of_the_run_that_the_pages_have() -> None:
+    ((_, cpu),) = figures.FIGURES.findall(README)
+    ways = json.loads(headlines.WHOLE_FILE.read_text("utf-8"))["cpus"][cpu]
+    (text,) = (part for part in README.split("\n\n") if "QEMU's prealloc" in part)
+    text = " ".join(text.split())
+    whole = [ways[way] for way in ("qemu-1", "qemu-2", "bulkmm-2")]
+    times = [format_duration(64 * GIB / one["gb_per_s"][0]) for one in whole]
+    assert re.findall(r"\d+\.\d+ s\b", text) == times
+    assert {f"Linux {one['series']}:" in text for one in whole} == {True}
 
 
 def test_the_status() -> None:
