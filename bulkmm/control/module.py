@@ -116,6 +116,16 @@ def read_module(root: SystemFiles) -> Module | None:
     return Module(version, [path for path in paths if path], _read_parameters(root))
 
 
+def list_serving(root: SystemFiles) -> list[str]:
+    """Return the paths that are on and attached."""
+    module = read_module(root)
+    return [
+        path.name
+        for path in (module.paths if module else ())
+        if path.mode != OFF and any(hook.attached for hook in path.hooks[:1])
+    ]
+
+
 def need_module(root: SystemFiles, module: Module | None) -> Module:
     """Return the module if it is loaded; raise if not."""
     if module is None:

@@ -9,7 +9,7 @@ own code in the last of them.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bulkmm.results.model import Document, Ratio
 
 RATIOS_FILE = Path(__file__).with_name("ratios.json")
+OTHER_CPUS = "other CPUs"  # said of figures that are not of this CPU
 STOCK, MODULE_VARIANTS = "stock", ("bulkmm", "pte")
 IOREMAP, SMALL, LARGE = "ioremap", "vmap-small", "vmap-large"
 # By path, or by what else tells calls apart: scenarios that show the least and the most
@@ -108,7 +109,9 @@ def read_gains(cpu: str, release: str, file: Path = RATIOS_FILE) -> Figures:
     other_gains = [
         by_series[find_nearest(release, by_series)] for by_series in cpus.values()
     ]
-    source = f"the least of {len(other_gains)} other CPUs: this one has no results yet"
+    source = (
+        f"the least of {len(other_gains)} {OTHER_CPUS}: this one has no results yet"
+    )
     return Figures(source, _least(other_gains))
 
 
@@ -184,12 +187,17 @@ class Early:
     saved_seconds: float | None
 
 
-def estimate_early(root: SystemFiles, figures: Figures) -> list[Early]:
-    """Return what happened at boot, and what will happen at the first use."""
+def estimate_early(
+    root: SystemFiles, figures: Figures, on: Sequence[str] = ()
+) -> list[Early]:
+    """Return what happened at boot, and what will happen at the first use.
+
+    The latter not of a path that is on, which will serve it.
+    """
     findings = []
     nbytes, total, module = missed_devices.measure_missed(root)
     if not total and not missed_devices.count_calls(module):
-        nbytes = missed_devices.zone_bytes(root)
+        nbytes = missed_devices.measure_served(root)
     if nbytes:
         description = (
             f"struct pages of {format_size(nbytes)} of devices were built without it"
@@ -197,7 +205,7 @@ def estimate_early(root: SystemFiles, figures: Figures) -> list[Early]:
         findings.append(
             _worked("memmap", description, nbytes, figures, share=STRUCT_PAGE)
         )
-    for page in list_page_sizes(root):
+    for page in list_page_sizes(root) if "clear" not in on else ():
         if (nbytes := page * Pool(root, page).count_uncleared()) > 0:
             free = f"{format_size(nbytes)} of free huge pages of {name_size(page)}"
             description = f"{free} are zeroed at their first use"

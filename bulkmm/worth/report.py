@@ -3,7 +3,7 @@
 
 import json
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -28,6 +28,13 @@ DOES = {
     "copy": "copying huge pages",
 }
 HEADINGS = ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
+# why no ratio is kept
+UNRATED = {
+    "hotplug": "what hotplug saves grows with the square of the memory that is there, "
+    "so no ratio is kept"
+}
+ADDED = {"serving"}  # members that results of earlier versions lack
+NOT_OURS = "off: not the module's doing"
 TIMES = "\N{MULTIPLICATION SIGN}"
 KIND: Literal["worth"] = "worth"
 Span = tuple[float, float]  # at least, at most
@@ -46,7 +53,7 @@ class Row:
     seconds: float
     cpu_share: float
     ratio: Span | None  # None: not measured on any CPU, or no path serves it
-    saved_seconds: Span | None  # None: as above
+    saved_seconds: Span | None  # None: as above, or the path is on
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class Comparison:
     before_ns: float | None  # a call
     now_ns: float | None
     ratio: float | None
+    serving: bool = False  # the path is on: the module's doing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,21 +170,33 @@ def _calls(rows: list[Row], path: str) -> int:
     return sum(one.calls for one in rows if path in ("", one.path))
 
 
-def state_loaded(comparisons: list[Comparison]) -> str:
+def state_loaded(on: list[str], comparisons: list[Comparison]) -> str:
     """Return what holds instead of a verdict once the module is loaded."""
     sentence = (
-        "the module is loaded: its paths that are on serve what is counted here; "
-        '"saves" is what those would that are off'
+        f"the module is loaded, and on: {', '.join(on) or 'no path'}. What these serve "
+        'is saved already: "saves" is what the others would'
     )
     if not comparisons:
         return f"{sentence}."
-    ratios = [f"{c.function} {c.ratio:.2f}{TIMES}" for c in comparisons if c.ratio]
-    text = ", ".join(ratios) or "no function was called both times"
-    return f"{sentence}. A call, measured against before: {text}."
+    ratios = [
+        f"{c.function} {c.ratio:.2f}{TIMES}"
+        for c in comparisons
+        if c.ratio and c.serving
+    ]
+    text = ", ".join(ratios) or "no function of theirs was called both times"
+    return f"{sentence}. A call of theirs, measured against before: {text}."
 
 
-def compare_results(earlier: Worth, rows: list[Row]) -> list[Comparison]:
-    """Return what was expected of each function against what it takes now."""
+def without_saving(row: Row, on: list[str]) -> Row:
+    """Return a row, without what is saved already if its path is on."""
+    return replace(row, saved_seconds=None) if row.path in on else row
+
+
+def compare_results(earlier: Worth, rows: list[Row], on: list[str]) -> list[Comparison]:
+    """Return what was expected of each function against what it takes now.
+
+    What paths that are off do not serve may differ as well: then it is chance.
+    """
     then = {one.function: one for one in earlier.functions}
     comparisons = []
     for current in rows:
@@ -187,8 +207,9 @@ def compare_results(earlier: Worth, rows: list[Row]) -> list[Comparison]:
             _time_call(current),
         )
         ratio = before / now if before and now else None
-        row = Comparison(current.path, current.function, expected, before, now, ratio)
-        comparisons.append(row)
+        serving = current.served and current.path in on
+        names = current.path, current.function
+        comparisons.append(Comparison(*names, expected, before, now, ratio, serving))
     return comparisons
 
 
@@ -224,7 +245,10 @@ def _convert(kind: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     """Return what JSON says as a type; later versions may have further members."""
     if hasattr(kind, "__dataclass_fields__"):
         types = get_type_hints(kind).items()
-        return kind(**{one: _convert(its, value[one], one) for one, its in types})
+        names = {one for one, _ in types if one in value or one not in ADDED}
+        return kind(
+            **{one: _convert(of, value[one], one) for one, of in types if one in names}
+        )
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         return None if value is None else _convert(inner[0], value, name)
@@ -272,9 +296,14 @@ def _faster(entry: Row) -> str:
 
 def list_notes(result: Worth) -> list[str]:
     """Return the lines below the table: what happened before, and what it means."""
-    remarks = [*map(describe_early, result.before)]
+    remarks = [describe_early(work, result.ratios_from) for work in result.before]
     remarks += [
         f"faster: {result.ratios_from}; the least and the most that calls may gain"
+    ]
+    unknown = [one.path for one in result.functions if one.served and not one.ratio]
+    remarks += [
+        f"?: {UNRATED.get(path, f'no CPU has a ratio of {path}')}"
+        for path in dict.fromkeys(unknown)
     ]
     if not all(one.served for one in result.functions):
         remarks.append("(path): for information, no path of this build serves it")
@@ -306,13 +335,14 @@ def describe_scope(result: Worth) -> str:
     return f"{_s(result.seconds)}{during} {machine}"
 
 
-def describe_early(work: Early) -> str:
+def describe_early(work: Early, ratios_from: str) -> str:
     """Return the line on work that no probe has seen."""
     line = f"before: {work.says}"
     if work.seconds is None or work.saved_seconds is None:
         return line
     less = f"{_s(work.saved_seconds)} less with path {work.path}"
-    return f"{line}: about {_s(work.seconds)} (calculated), {less}"
+    owner = "another CPU's" if gain.OTHER_CPUS in ratios_from else "this CPU's"
+    return f"{line}: about {_s(work.seconds)} (calculated by {owner} rate), {less}"
 
 
 def format_lines(result: Worth) -> list[str]:
@@ -326,12 +356,19 @@ def format_lines(result: Worth) -> list[str]:
     return screen
 
 
+def _format_ratio(comparison: Comparison) -> str:
+    if not comparison.ratio:
+        return "not called"
+    chance = "" if comparison.serving else f" ({NOT_OURS})"
+    return f"{comparison.ratio:.2f}{TIMES}{chance}"
+
+
 def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
     return (
         comparison.path,
         comparison.function,
         format_span(comparison.expected, TIMES) if comparison.expected else "?",
-        f"{comparison.ratio:.2f}{TIMES}" if comparison.ratio else "not called",
+        _format_ratio(comparison),
         *(
             "" if t is None else format_duration(t)
             for t in (comparison.before_ns, comparison.now_ns)

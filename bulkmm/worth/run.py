@@ -71,10 +71,11 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
             duration, counts = time.monotonic() - began, _read_counts(active_probes)
     except OSError as error:
         raise _probe_error(root, error) from error
-    rows = [report.make_row(one, counts, figures, duration) for one in wanted]
-    early = gain.estimate_early(root, figures)
-    comparisons = report.compare_results(earlier, rows) if earlier else []
-    is_loaded = modules.is_loaded(root)
+    is_loaded, on = modules.is_loaded(root), modules.list_serving(root)
+    all_rows = [report.make_row(one, counts, figures, duration) for one in wanted]
+    rows = [report.without_saving(row, on) for row in all_rows]
+    early = gain.estimate_early(root, figures, on)
+    comparisons = report.compare_results(earlier, rows, on) if earlier else []
     result = Worth(
         kernel=release,
         cpu=cpu,
@@ -87,7 +88,7 @@ def _count_calls(root: SystemFiles, args: argparse.Namespace) -> int:
         before=early,
         cost_seconds=round(report.COST_NS / 1e9 * sum(one.calls for one in rows), 6),
         compared=comparisons,
-        verdict=report.state_loaded(comparisons)
+        verdict=report.state_loaded(on, comparisons)
         if is_loaded
         else report.state_verdict(rows, early, duration),
     )

@@ -21,7 +21,7 @@ def list_uncounted(root: SystemFiles) -> list[str]:
         "Nothing was counted. What can be said without:",
         f"  for this machine: {fit.verdict} ({usefulness.MEANINGS[fit.verdict]})",
         *(f"    {why}" for why in fit.reasons),
-        *(f"  {line}" for line in map(report.describe_early, early)),
+        *(f"  {report.describe_early(work, figures.source)}" for work in early),
         f"  a call is faster by: {_list_gains(figures)}",
         f"    {figures.source}; how many calls there are, only counting tells",
     ]

@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import made
@@ -15,11 +16,13 @@ from fakekernel import RELEASE, Fake, load_module, make_pool
 from bench.kernel import find, measure, ratios
 from bulkmm import cli
 from bulkmm.control import tracefs
+from bulkmm.control.module import list_serving
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError, Exit
 from bulkmm.worth import gain, report, run, uncounted
 from bulkmm.worth.functions import Function, find_functions
 from bulkmm.worth.probes import Counts, Sum
+from bulkmm.worth.report import Worth
 from lab.machine.kernels import SERIES
 
 ZEN4 = "AuthenticAMD-25-17-1"
@@ -35,6 +38,24 @@ def make_figures(touched: float, order8: float) -> dict[str, dict[str, Any]]:
         "clear": {"ratios": [touched, 2.5], **gib_per_s},
         gain.LARGE: {"ratios": [5.0, order8], **gib_per_s},
     }
+
+
+def make_result() -> Worth:
+    """Return a result in which nothing was counted."""
+    return Worth(
+        kernel="6.12.1",
+        cpu=ZEN4,
+        module=False,
+        command=[],
+        seconds=1.0,
+        ratios_from="",
+        functions=[],
+        not_counted=[],
+        before=[],
+        cost_seconds=0.1,
+        compared=[],
+        verdict="",
+    )
 
 
 @pytest.fixture
@@ -194,15 +215,68 @@ def test_the_verdict_once_the_module_is_loaded() -> None:
     comparison = report.Comparison(
         "clear", CLEAR.name, (1.5, 2.5), before_ns=2000.0, now_ns=1000.0, ratio=2.0
     )
+    comparison = replace(comparison, serving=True)
     idle = replace(comparison, function=VMAP.name, now_ns=None, ratio=None)
-    start = "the module is loaded: "
+    off = replace(comparison, function="copy_user_large_folio", serving=False)
+    start = "the module is loaded, and on: clear, memmap. "
     short, ratio, silence = (
-        report.state_loaded(rows) for rows in ([], [comparison, idle], [idle])
+        report.state_loaded(["clear", "memmap"], rows)
+        for rows in ([], [comparison, idle, off], [idle, off])
     )
     assert all(text.startswith(start) for text in (short, ratio, silence))
     assert "before" not in short
     assert ratio.endswith(f"measured against before: {CLEAR.name} 2.00\u00d7.")
-    assert silence.endswith("no function was called both times.")
+    assert silence.endswith("no function of theirs was called both times.")
+    assert report.state_loaded([], []).startswith("the module is loaded, and on: no p")
+    assert report._format_ratio(comparison) == "2.00\u00d7"
+    assert report._format_ratio(off) == "2.00\u00d7 (off: not the module's doing)"
+    assert report._format_ratio(idle) == "not called"
+
+
+def test_only_what_is_on_is_the_modules_doing(kernel: Fake, ratios_file: Path) -> None:
+    load_module(kernel)
+    root = SystemFiles(kernel.root)
+    make_pool(kernel, {0: (10, 6, 0)})
+    ratios = gain.read_gains(ZEN4, "6.12.1", ratios_file)
+    for name in ("clear", "vmap"):
+        kernel.write(f"/sys/kernel/bulkmm/{name}/mode", "off [auto]")
+    kernel.write("/sys/kernel/bulkmm/clear/hook", f"0 {CLEAR.name}: attached")
+    kernel.write("/sys/kernel/bulkmm/vmap/hook", f"-16 {VMAP.name}: a live patch")
+    on = list_serving(root)
+    assert ("clear" in on, "vmap" in on) == (True, False)
+    times = [Sum(one.name, 27, 9, 9_000_000) for one in (CLEAR, VMAP)]
+    counts = Counts({CLEAR.name: 9, VMAP.name: 9}, times)
+    rows = [report.make_row(one, counts, ratios, 60) for one in (CLEAR, VMAP)]
+    saved = [report.without_saving(row, on).saved_seconds for row in rows]
+    assert (saved[0], saved[1]) == (None, rows[1].saved_seconds)
+    assert [one.path for one in gain.estimate_early(root, ratios)] == ["clear"]
+    assert gain.estimate_early(root, ratios, on) == []
+    earlier = SimpleNamespace(functions=rows)
+    comparisons = report.compare_results(earlier, rows, on)  # type: ignore[arg-type]
+    assert [one.serving for one in comparisons] == [True, False]
+    assert report.compare_results(earlier, rows, [])[0].serving is False  # type: ignore[arg-type]
+    elsewhere = replace(rows[0], served=False)  # what no path hooks
+    assert not report.compare_results(earlier, [elsewhere], on)[0].serving  # type: ignore[arg-type]
+
+
+def test_whose_rate_a_time_is_calculated_by(ratios_file: Path) -> None:
+    work = gain.Early("clear", "160 MiB are zeroed", 160 << 20, 0.0168, 0.0075)
+    for cpu, owner in ((ZEN4, "this CPU's"), ("GenuineIntel-6-1-1", "another CPU's")):
+        source = gain.read_gains(cpu, "6.12.1", ratios_file).source
+        line = report.describe_early(work, source)
+        assert f"about 16.8 ms (calculated by {owner} rate), 7.50 ms less" in line
+
+
+def test_why_a_row_has_no_ratio(ratios_file: Path) -> None:
+    ratios = gain.read_gains(ZEN4, "6.12.1", ratios_file)
+    names = ("hotplug", "set_zone_contiguous"), ("copy", "copy_user_large_folio")
+    functions = [CLEAR, *(Function(*one) for one in names)]
+    rows = [report.make_row(one, Counts({}, []), ratios, 60) for one in functions]
+    notes = report.list_notes(replace(make_result(), functions=rows))
+    assert [note for note in notes if note.startswith("?")] == [
+        f"?: {report.UNRATED['hotplug']}",
+        "?: no CPU has a ratio of copy",
+    ]
 
 
 def test_what_no_path_serves_is_no_gain(ratios_file: Path) -> None:
@@ -268,29 +342,24 @@ def test_an_earlier_result_is_read_again(
     ratios = gain.read_gains(ZEN4, "6.12.1")
     counts = Counts({CLEAR.name: 8}, [Sum(CLEAR.name, 40, 8, 800_000)])
     row = report.make_row(CLEAR, counts, ratios, 1.0)
-    result = report.Worth(
-        kernel="6.12.1",
-        cpu=ZEN4,
-        module=False,
-        command=[],
-        seconds=1.0,
-        ratios_from=ratios.source,
-        functions=[row],
-        not_counted=[],
-        before=[],
-        cost_seconds=0.1,
-        compared=[],
-        verdict="",
-    )
+    result = replace(make_result(), ratios_from=ratios.source, functions=[row])
     file = tmp_path / "worth.json"
     file.write_text(result.to_json())
     monkeypatch.setitem(sys.modules, "msgspec", None)  # not in every system
     earlier = report.read_result(file)
     monkeypatch.undo()
     (comparison,) = report.compare_results(
-        earlier, [replace(row, seconds=row.seconds / 2)]
+        earlier, [replace(row, seconds=row.seconds / 2)], ["clear"]
     )
     assert comparison.ratio == pytest.approx(2)
+    again = replace(result, compared=[comparison])
+    document = json.loads(again.to_json())
+    file.write_text(json.dumps(document))
+    assert report.read_result(file) == again
+    del document["compared"][0]["serving"]  # by an earlier version
+    file.write_text(json.dumps(document))
+    assert report.read_result(file).compared == [replace(comparison, serving=False)]
+    file.write_text(result.to_json())
     assert "expected" in "\n".join(
         report.format_lines(replace(result, compared=[comparison]))
     )
