@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from threading import Event
 
-from bulkmm.control.module import HOME, read_choice
+from bulkmm.control.module import HOME, explain_unloaded, is_loaded, read_choice
 from bulkmm.control.pools import TOTAL, Pool, cpus_of
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.errors import BulkmmError
@@ -63,9 +63,10 @@ def count_margin(part: Pool, margin: float) -> int:
 def need_prezero(root: SystemFiles) -> None:
     """Raise unless zeroing would be of any use."""
     if read_choice(root, f"{PREZERO}/mode") != "on":
+        remedy = "switch it on first: bulkmm on prezero"
         raise BulkmmError(
             "nothing to gain: without path prezero the kernel clears each page again; "
-            "switch it on first: bulkmm on prezero"
+            f"{remedy if is_loaded(root) else explain_unloaded(root)}"
         )
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 from commandlib import Command, Result
-from fakekernel import NODE, Change, Fake, make_pool, set_sizes
+from fakekernel import NODE, Change, Fake, load_module, make_pool, set_sizes
 
 from bulkmm.control.pools import Pool
 from bulkmm.control.system_files import SystemFiles
@@ -169,6 +169,23 @@ def test_what_keeps_pages_from_being_zeroed_is_told(two: Fake) -> None:
     assert get_reason(1, free=4, margin=0.1).startswith("the node has surplus pages")
     two.write("/proc/self/status", "Mems_allowed_list:\t0")
     assert get_reason(1, free=4, margin=0.1) == "this command's cpuset lacks the node"
+
+
+def test_what_to_do_before_pages_are_zeroed(kernel: Fake, bulkmm: Command) -> None:
+    """Without the module what "on" says, which may be that it cannot be loaded."""
+
+    def get_end(*words: str) -> str:
+        result = bulkmm(*words)
+        assert result.code == Exit.ENVIRONMENT
+        return result.err.rstrip().partition(": ")[2]
+
+    for disabled in "01":
+        kernel.write("/proc/sys/kernel/modules_disabled", disabled)
+        refusal = get_end("on", "prezero")
+        assert ("loads none" in refusal) is (disabled == "1")
+        assert get_end("pool", "zero").endswith(f" again; {refusal}")
+    load_module(kernel)
+    assert get_end("pool", "zero").endswith("; switch it on first: bulkmm on prezero")
 
 
 @pytest.mark.parametrize(("word", "pages"), [("grow", 11), ("shrink", 9)])
