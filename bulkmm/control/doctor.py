@@ -26,10 +26,14 @@ from bulkmm.control.usefulness import Fit
 from bulkmm.shell.errors import BulkmmError, Exit
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
-NOT_NEEDED, UNKNOWN = "not needed", "unknown"
+NOT_NEEDED, CANNOT, UNKNOWN = "not needed", "cannot serve", "unknown"
 BLOCKING = ("architecture", "kernel", "kernel.ftrace_enabled")
 BTF = "/sys/kernel/btf/vmlinux"
 MARKS = {checks.OK: "ok", checks.CARE: "care", checks.NO: "NO", checks.UNKNOWN: "?"}
+INLINED = (
+    "this kernel has the allocator's clearing inlined: of the two times that anonymous "
+    "huge pages are cleared, the first stays as it is"
+)
 Finding = tuple[str, str]  # the verdict that it makes for, and why
 
 
@@ -140,17 +144,19 @@ def _summarize_verdicts(release: str, paths: list[Verdict]) -> str:
     kinds: dict[str, list[str]] = {}
     for path in paths:
         kinds.setdefault(path.verdict, []).append(path.name)
-    order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED)
+    order = (WOULD_NOT, UNKNOWN, ATTACHED, WOULD, NOT_NEEDED, CANNOT)
     details = "; ".join(f"{', '.join(kinds[k])} {k}" for k in order if k in kinds)
-    summary = "not all attach"
+    where = "this kernel" if release == UNKNOWN else release
     if {*kinds} == {UNKNOWN}:
-        where = "this kernel" if release == UNKNOWN else release
         return f"what attaches on {where} is unknown: too little can be read"
-    if not {*kinds} & {WOULD_NOT, UNKNOWN}:
-        summary = "all attach"
-    elif not {*kinds} - {WOULD_NOT, NOT_NEEDED}:
+    summary = "not all attach"
+    if not {*kinds} - {WOULD_NOT, NOT_NEEDED, CANNOT}:
         summary = "nothing attaches"
-    return f"{summary} on {release}: {details}"
+    elif WOULD_NOT not in kinds:
+        exception = f" but {', '.join(kinds[CANNOT])}" if CANNOT in kinds else ""
+        summary = f"all{exception} attach"
+        summary = f"unknown whether {summary}" if UNKNOWN in kinds else summary
+    return f"{summary} on {where}: {details}"
 
 
 def _list_blockers(results: list[Check], paths: list[Verdict]) -> list[str]:
@@ -207,7 +213,8 @@ def _judge_path(
     # If the path has nothing to do here, its absence is no fault.
     case = evidence.kernel.zeroing
     if verdict == WOULD_NOT and path.only and case not in ("unknown", path.only):
-        verdict, reasons = NOT_NEEDED, [CASES[case]]
+        verdict = CANNOT if case == "twice" else NOT_NEEDED
+        reasons = [INLINED if case == "twice" else CASES[case]]
     return Verdict(path.name, verdict, reasons, functions)
 
 

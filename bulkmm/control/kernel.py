@@ -22,7 +22,7 @@ CASES: dict[Zeroing, str] = {
     "in; path clear serves them all",
     "twice": "init_on_alloc=1 on a kernel before 6.13: anonymous huge pages are "
     "cleared twice, by the allocator and when they are faulted in; path clear serves "
-    "the second time",
+    "the second time, and nothing the first, which is inlined",
     "allocator": "init_on_alloc=1 on 6.13 or later: anonymous huge pages are cleared "
     "by the allocator only; path alloc serves those, path clear hugetlb alone",
     "unknown": "init_on_alloc is unknown: neither the command line nor a readable "

@@ -9,7 +9,7 @@ one, and so does one that sysfs has no size of (device-private memory).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bulkmm.control import module as modules
 from bulkmm.control.format import format_size
@@ -18,6 +18,7 @@ from bulkmm.control.system_files import SystemFiles
 SECTOR = 512
 PAGE = 4096  # of x86-64; with larger ones there are fewer struct pages
 ZONE = re.compile(r"zone +Device\n(?:(?!Node ).*\n)*? +spanned +(\d+)")
+SMALLEST = 512 << 20  # memmap_min_pages (module/memmap.c)
 DISKS = "/sys/block"
 DRIVERS = "/sys/bus/dax/drivers"
 DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
@@ -36,14 +37,25 @@ def describe_missed(root: SystemFiles) -> str:
 
 
 def measure_missed(root: SystemFiles) -> tuple[int, int, modules.Module | None]:
-    """Return bytes of devices that the module has missed, of all, and the module."""
+    """Return bytes of devices that the module has missed, of all, and the module.
+
+    Of those only that it serves.
+    """
     devices = sorted(_list_devices(root))
     module = modules.read_module(root)
-    return (
-        sum(devices[: max(len(devices) - count_calls(module), 0)]),
-        sum(devices),
-        module,
-    )
+    missed = devices[: max(len(devices) - count_calls(module), 0)]
+    return _sum_large(missed), _sum_large(devices), module
+
+
+def measure_served(root: SystemFiles) -> int:
+    """Return bytes of devices that the module serves, or would."""
+    devices = list(_list_devices(root))
+    return _sum_large(devices) if devices else _sum_large([zone_bytes(root)])
+
+
+def _sum_large(sizes: Iterable[int]) -> int:
+    """Return the bytes of devices that are not too small to be served."""
+    return sum(nbytes for nbytes in sizes if nbytes >= SMALLEST)
 
 
 def zone_bytes(root: SystemFiles) -> int:

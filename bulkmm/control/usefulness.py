@@ -13,13 +13,19 @@ from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB, name_size
 
-LOAD, WAIT, NOT_NEEDED, UNKNOWN = "load", "wait", "not needed", "unknown"
+LOAD, MAYBE, WAIT = "load", "maybe", "wait"
+NOT_NEEDED, UNKNOWN = "not needed", "unknown"
 MEANINGS = {
     LOAD: "there is work for it",
+    MAYBE: "count with bulkmm worth",
     WAIT: "there is work for it, but the paths that would do it do not attach",
     NOT_NEEDED: "there is no work for it",
     UNKNOWN: "too little can be read",
 }
+NOTHING = (
+    "no devices of 512 MiB or more with struct pages, no huge pages to zero, no memory "
+    "that grows"
+)
 MEMORY = "/sys/kernel/mm"  # every kernel has it
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
 # nothing any more.
@@ -43,59 +49,69 @@ class Fit:
     reasons: list[str]
 
 
+@dataclass(frozen=True)
+class Use:
+    """Work for a path."""
+
+    path: str
+    why: str
+    remedy: str = ""  # what has to be done for it besides, where the path attaches
+    sure: bool = True  # else only counting tells how much there is
+
+
 def judge_usefulness(
     root: SystemFiles, kernel: Kernel, attach: Mapping[str, bool | None]
 ) -> Fit:
     """Return the answer; ``attach`` says which paths would, None if unknown."""
     used = list(dict.fromkeys(_list_uses(root, kernel)))
-    ready = [f"{path}: {why}" for path, why in used if attach.get(path)]
+    ready = [use for use in used if attach.get(use.path)]
+    reasons = [f"{use.path}: {use.why}{use.remedy}" for use in ready]
     doubtful = [
-        f"{path}: {why}, but whether it attaches is unknown"
-        for path, why in used
-        if attach.get(path, False) is None
+        f"{use.path}: {use.why}, but whether it attaches is unknown"
+        for use in used
+        if attach.get(use.path, False) is None
     ]
     later = [
-        f"{path}: {why}, but it does not attach here"
-        for path, why in used
-        if attach.get(path, False) is False
+        f"{use.path}: {use.why}, but it does not attach here"
+        for use in used
+        if attach.get(use.path, False) is False
     ]
-    if ready or doubtful:
-        return Fit(LOAD if ready else UNKNOWN, ready + doubtful + later)
+    if ready:
+        verdict = LOAD if any(use.sure for use in ready) else MAYBE
+        return Fit(verdict, reasons + doubtful + later)
+    if doubtful:
+        return Fit(UNKNOWN, doubtful + later)
     if later:
         return Fit(WAIT, later)
     if not root.is_dir(MEMORY):
         return Fit(UNKNOWN, [f"there is no {MEMORY}: {modules.MOUNT}"])
-    reason = "no devices with struct pages, no huge pages to zero, no memory that grows"
-    return Fit(NOT_NEEDED, [reason])
+    return Fit(NOT_NEEDED, [NOTHING])
 
 
-def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """Yield each path that has work here, and what work."""
-    if nbytes := missed_devices.measure_missed(root)[1] or missed_devices.zone_bytes(
-        root
-    ):
-        yield "memmap", f"{format_size(nbytes)} of devices have struct pages"
+def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[Use]:
+    """Yield what work there is, and for which path."""
+    if nbytes := missed_devices.measure_served(root):
+        yield Use("memmap", f"{format_size(nbytes)} of devices have struct pages")
     words = [modules.read_choice(root, file) for file in THP]
     thp = next((one for one in words if one not in ("", "inherit")), "never")
     if thp != "never":
         if kernel.zeroing == "allocator":
-            yield "alloc", f"transparent huge pages ({thp}), allocator zeroes"
+            why = f"transparent huge pages ({thp}), allocator zeroes"
+            yield Use("alloc", why, sure=False)
         elif not requirements.is_at_least(kernel.release, RANGES_SINCE):
-            yield "clear", f"transparent huge pages ({thp})"
+            yield Use("clear", f"transparent huge pages ({thp})", sure=False)
     for page in list_page_sizes(root):
         pool = Pool(root, page)
         if count := pool.read(TOTAL):
-            yield (
-                "clear",
-                f"a pool of {format_size(count * page)} in {name_size(page)} pages",
-            )
-            yield from (("prezero", why) for why in _not_ready(pool))
+            size = format_size(count * page)
+            yield Use("clear", f"a pool of {size} in {name_size(page)} pages")
+            yield from _not_ready(pool)
     for devices, place in GROWING.items():
         if any(name[-1:].isdigit() for name in root.names(place)):
-            yield "hotplug", devices
+            yield Use("hotplug", devices)
 
 
-def _not_ready(pool: Pool) -> Iterator[str]:
+def _not_ready(pool: Pool) -> Iterator[Use]:
     """Yield what of a pool would be cleared when a program takes it, and the remedy.
 
     A broken page that stays in the pool is never taken, nor can it be zeroed.
@@ -104,9 +120,11 @@ def _not_ready(pool: Pool) -> Iterator[str]:
         free = pool.count_free()
         on = modules.read_choice(pool.root, f"{modules.HOME}/prezero/mode") == "on"
         remedy = "" if on else "bulkmm on prezero, then "
-        yield (
+        yield Use(
+            "prezero",
             f"at least {count} of {free} free {name_size(pool.page)} pages are cleared "
-            f"when a program takes them: {remedy}bulkmm pool zero"
+            "when a program takes them",
+            f": {remedy}bulkmm pool zero",
         )
 
 

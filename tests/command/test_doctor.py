@@ -229,10 +229,10 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
             "not needed",
             "the kernel does its work itself: it has __memmap_init_zone_device()",
         ),
-        # not needed where the allocator does not clear, or not alone
+        # not needed where the allocator does not clear; inlined where not it alone does
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
         ([HIGH, NO_ZEROING], "alloc", "not needed", "init_on_alloc is off: "),
-        ([HIGH, make_older], "alloc", "not needed", "init_on_alloc=1 on a kernel bef"),
+        ([HIGH, make_older], "alloc", "cannot serve", "the first stays as it is"),
         ([remove_file(FILTERS)], "memmap", UNKNOWN, "only root can list"),
         ([remove_file(KALLSYMS)], "memmap", UNKNOWN, "kallsyms cannot be read"),
         ([remove_file(CONFIG)], "memmap", UNKNOWN, "configuration cannot be read"),
@@ -359,6 +359,31 @@ def test_where_nothing_can_be_read(kernel: Fake, bulkmm: Command) -> None:
     lines = result.out.partition("in the way:\n")[2].partition("\n\n")[0].splitlines()
     assert len(lines) == len({*lines})
     assert not [line for line in lines if line.startswith("  memmap")]
+
+
+@pytest.mark.parametrize(
+    ("edits", "summary"),
+    [
+        ([], f"all attach on {RELEASE}: "),
+        ([HIGH], f"not all attach on {RELEASE}: alloc would not attach; "),
+        ([HIGH, NO_ZEROING], f"all attach on {RELEASE}: "),
+        ([HIGH, make_older], f"all but alloc attach on {OLD}: "),
+        ([remove_file(FILTERS)], f"what attaches on {RELEASE} is unknown: "),
+        ([attach_paths, remove_file(FILTERS)], "unknown whether all attach on "),
+        ([empty_file(RELEASED), HIGH], "not all attach on this kernel: alloc would n"),
+        ([empty_file(RELEASED)], "what attaches on this kernel is unknown: "),
+    ],
+)
+def test_the_verdict_on_the_kernel(
+    kernel: Fake, bulkmm: Command, edits: list[Edit], summary: str
+) -> None:
+    for edit in edits:
+        edit(kernel)
+    first, *lines = bulkmm("doctor").out.splitlines()
+    assert first.startswith(summary), first
+    assert first.endswith("; alloc cannot serve") is (make_older in edits), first
+    alloc_lines = [line for line in lines if line.startswith("alloc: cannot serve: ")]
+    assert bool(alloc_lines) is (make_older in edits)
 
 
 def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:

@@ -8,6 +8,9 @@ from fakekernel import CONFIG, OLD, RELEASE, RELEASED, Fake, load_module, make_p
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 OF_SIZE = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+DAX, SIZE = "/sys/block/pmem0/queue/dax", "/sys/block/pmem0/size"
+ZONE = "/proc/zoneinfo"
+SPANNED = "Node 0, zone   Device\n  pages free     0\n        spanned  131072\n"
 MADVISE = "always [madvise] never"
 
 
@@ -43,15 +46,16 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     [
         ({}, "not needed", []),
         ({THP: MADVISE, "/proc/cmdline": "init_on_alloc=0"}, "not needed", []),
-        ({THP: MADVISE, OF_SIZE: "[inherit] never"}, "load", ["alloc"]),
+        ({THP: MADVISE, OF_SIZE: "[inherit] never"}, "maybe", ["alloc"]),
         ({THP: MADVISE, OF_SIZE: "inherit [never]"}, "not needed", []),
-        ({RELEASED: OLD, THP: MADVISE}, "load", ["clear"]),
+        ({RELEASED: OLD, THP: MADVISE}, "maybe", ["clear"]),
+        ({THP: MADVISE, POOL: "64"}, "load", ["alloc", "clear"]),
         ({POOL: "64"}, "load", ["clear"]),
-        (
-            {"/sys/block/pmem0/queue/dax": "1", "/sys/block/pmem0/size": "2048"},
-            "load",
-            ["memmap"],
-        ),
+        ({DAX: "1", SIZE: str((512 << 11) - 1)}, "not needed", []),
+        ({DAX: "1", SIZE: str((512 << 11) - 1), ZONE: SPANNED}, "not needed", []),
+        ({DAX: "1", SIZE: str(512 << 11)}, "load", ["memmap"]),
+        ({ZONE: SPANNED}, "load", ["memmap"]),
+        ({ZONE: SPANNED.replace("131072", "131071")}, "not needed", []),
         ({"/sys/bus/virtio/drivers/virtio_mem/virtio5": ""}, "load", ["hotplug"]),
         ({RELEASED: "99.1.1-amd64", POOL: "64"}, "wait", ["clear"]),
     ],
@@ -81,6 +85,11 @@ def test_a_pool_that_is_not_ready_and_what_makes_it_so(
     remedy = "bulkmm on prezero, then bulkmm pool zero"
     off = f"prezero: at least 10 of 10 {cleared}: {remedy}"
     assert get_reasons() == [off]
+    # a remedy that cannot work is none
+    kernel.write(RELEASED, "99.1.1-amd64")
+    no_use = f"prezero: at least 10 of 10 {cleared}, but it does not attach here"
+    assert get_reasons() == [no_use]
+    kernel.write(RELEASED, RELEASE)
     load_module(kernel)
     assert get_reasons() == [off]
     kernel.write("/sys/kernel/bulkmm/prezero/mode", "off [on]")
