@@ -25,6 +25,7 @@
 
 include module/compat/kernels.mk
 
+comma := ,
 RELEASE ?= $(shell uname -r)
 PREFIX ?= /usr/local
 SHARE = $(DESTDIR)$(abspath $(PREFIX))/share
@@ -113,8 +114,10 @@ kernels: build
 
 module:
 	@test -d $(KDIR) || { echo "module: no headers of kernel $(RELEASE) in $(KDIR);" \
-		"the module is for Debian's kernels" $(sort $(tested-x86_64) $(tested-arm64)) \
-		"(apt install linux-headers-RELEASE)" >&2; exit 3; }
+		"the module is for Debian's kernels" $(sort $(tested-x86_64) $(tested-arm64))$(if \
+		$(findstring +deb,$(RELEASE))$(filter 6.1.0-%,$(RELEASE)),: \
+		"apt install linux-headers-$(RELEASE)",$(comma) \
+		"and Debian has no headers of this one: boot one of those") >&2; exit 3; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/module modules
 
 install: module

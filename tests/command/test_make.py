@@ -73,3 +73,19 @@ def test_the_demo_ends_in_sentences(code: int, tmp_path: Path) -> None:
         f"show {native}",
     ]
     assert bool(result.returncode) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("release", "remedy"),
+    [
+        ("6.12.107+deb13-cloud-amd64", "apt install linux-headers-6.12.107+deb13-clou"),
+        ("6.1.0-56-amd64", "apt install linux-headers-6.1.0-56-amd64"),
+        ("6.18.44-fc-v669", ", and Debian has no headers of this one: boot one of th"),
+    ],
+)
+def test_what_helps_without_headers(tmp_path: Path, release: str, remedy: str) -> None:
+    words = [*MAKE, "module", f"RELEASE={release}", f"KDIR={tmp_path / 'none'}"]
+    result = run_program(words)
+    assert result.returncode != 0
+    assert remedy in result.stderr
+    assert ("apt install" in result.stderr) is ("apt install" in remedy)
