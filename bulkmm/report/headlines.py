@@ -204,8 +204,9 @@ def describe_scope(documents: Sequence[Document]) -> str:
         devices = any(line.kind == "memmap" for line, _ in rows)
         texts.append(
             "The last column has the least and the most median of the kernels in this "
-            f"table{', for devices of 100 GiB' if devices else ''} (1.00: not proven), "
-            "and on how many CPUs. A run may lie outside."
+            f"table{', for devices of 100 GiB' if devices else ''} (1.00: a CPU where "
+            "no gain was proven), and on how many CPUs. Your run may be outside the "
+            "span."
         )
     return " ".join(texts)
 

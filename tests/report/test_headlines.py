@@ -135,8 +135,8 @@ def test_how_much_was_measured_is_told() -> None:
     assert f"¹ Calculated from 256 MiB{DASH}512 MiB {headlines.NO_POOL}." in whole
     assert whole.endswith(
         "The last column has the least and the most median of the kernels in this "
-        "table, for devices of 100 GiB (1.00: not proven), and on how many CPUs. A run "
-        "may lie outside."
+        "table, for devices of 100 GiB (1.00: a CPU where no gain was proven), and on "
+        "how many CPUs. Your run may be outside the span."
     )
     document.results = [r for r in document.results if r.operation == "memmap"]
     assert "¹" not in headlines.describe_scope([document])
