@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/tour.md shows what the commands print today."""
 
+import errno
 import re
 from collections.abc import Iterator
 
@@ -32,6 +33,17 @@ def test_the_end_of_a_result() -> None:
 def test_the_page_has_every_step() -> None:
     titles = [line[2:-1] for line in tour.list_blocks() if line[0] == "#"]
     assert titles == [*tour.BLOCKS]
+
+
+def test_the_page_has_every_reason_of_a_hook() -> None:
+    """By the kernel's names in module/hook.c; the rest is "in words, beside it"."""
+    source = (tour.ROOT / "module" / "hook.c").read_text()
+    names = re.findall(r"^\t\{ -(E\w+),", source, re.MULTILINE)
+    assert len(names) > 15
+    page = tour.PAGE.read_text().partition("## The hook does not attach")[2]
+    rows = re.findall(r"^\| (-[\d, -]+) \|", page, re.MULTILINE)
+    codes = {int(code) for row in rows for code in row.split(",")}
+    assert codes == {-getattr(errno, name) for name in names}
 
 
 @pytest.mark.vm
