@@ -149,7 +149,7 @@ def test_a_device_that_was_up_before_the_module(results: Results) -> None:
         ]
         for name in ("doctor without", "doctor on", "doctor bound")
     ]
-    late = "struct pages of 64 MiB were built"
+    late = "struct pages of 512 MiB were built"
     assert messages == [
         [f"{late} without bulkmm"],
         [f"{late} before the module was loaded or memmap was on"],
