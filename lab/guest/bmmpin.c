@@ -6,6 +6,7 @@
  */
 #include <linux/if_xdp.h>
 #include <linux/kvm.h>
+#include <linux/udmabuf.h>
 #include <linux/vfio.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -50,10 +51,14 @@ static void lock(char **word)
 /* A heap has no advice: the caller enables huge pages for every process. */
 static void grow_locked_heap(char **word)
 {
+	intptr_t unaligned = -(intptr_t)sbrk(0) & (intptr_t)(HUGE_BYTES - 1);
+
+	if (sbrk(unaligned) == (void *)-1)
+		err(1, "sbrk");
 	if (mlockall(MCL_FUTURE))
 		err(1, "mlockall");
-	if (sbrk(BYTES + HUGE_BYTES) == (void *)-1)
-		err(1, "sbrk");
+	if (sbrk(BYTES) == (void *)-1)
+		err(1, "sbrk of locked memory");
 }
 
 /* Memory locked while read-only, then made writable. */
@@ -64,6 +69,44 @@ static void protect(char **word)
 	if (mprotect(at, BYTES, PROT_READ) || mlock(at, BYTES) ||
 	    mprotect(at, BYTES, PROT_READ | PROT_WRITE))
 		err(1, "mlock and mprotect");
+}
+
+/* Untouched memory of a memfd, which the caller enables huge pages for. */
+static char *fresh_shared(void)
+{
+	int fd = memfd_of(BYTES, 0);
+	char *at = mmap(fresh(), BYTES, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, fd, 0);
+
+	if (at == MAP_FAILED)
+		err(1, "mmap of a memfd");
+	return at;
+}
+
+static void touch_shared(char **word)
+{
+	char *at = fresh_shared();
+
+	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
+		*(volatile char *)(at + i) = 1;
+}
+
+static void populate_shared(char **word)
+{
+	if (madvise(fresh_shared(), BYTES, MADV_POPULATE_WRITE))
+		err(1, "MADV_POPULATE_WRITE");
+}
+
+/* A memfd given to devices. */
+static void udmabuf(char **word)
+{
+	struct udmabuf_create memory = { .size = BYTES };
+	int fd = memfd_of(BYTES, MFD_ALLOW_SEALING);
+
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		err(1, "F_SEAL_SHRINK");
+	memory.memfd = (unsigned int)fd;
+	IOCTL(opened("/dev/udmabuf", O_RDWR), UDMABUF_CREATE, &memory);
 }
 
 static void uring(char **word)
@@ -171,6 +214,9 @@ int main(int argc, char **argv)
 		{ "mlock", 0, 0, lock },
 		{ "brk-locked", 0, 0, grow_locked_heap },
 		{ "mprotect-locked", 0, 0, protect },
+		{ "shared-touch", 0, 0, touch_shared },
+		{ "shared-populate", 0, 0, populate_shared },
+		{ "udmabuf", 0, 0, udmabuf },
 		{ "io-uring", 0, 0, uring },
 		{ "af-xdp", 0, 0, xdp },
 		{ "vfio DEVICE GROUP", 2, 2, vfio },

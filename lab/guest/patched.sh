@@ -14,3 +14,10 @@ past() {
 	pages=$(cat $PAST)
 	report past kind="$kind" way="$way" "$pages"
 }
+
+# the same for memory that cannot get advice
+past_by_all() {
+	must_write "$THP_2M" always
+	past "$@"
+	must_write "$THP_2M" madvise
+}

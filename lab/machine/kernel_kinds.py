@@ -32,6 +32,11 @@ def list_patches(series: str) -> list[Path]:
     return sorted(UPSTREAM.glob(f"{series}/*/{PATCH}"))
 
 
+def read_changes(patch: Path) -> str:
+    """Return the text of a patch without its message."""
+    return patch.read_text(encoding="utf-8").partition("\n--- ")[2]
+
+
 @dataclass(frozen=True)
 class Kind:
     """A configuration and the parameters of guests with such a kernel."""
@@ -112,14 +117,14 @@ class Kind:
     def release(self, version: str) -> str:
         """Return the release of a build from a version's source.
 
-        It has a hash of fragments and patches, so whatever is cached by release is of
-        this configuration.
+        It has a hash of fragments and of what the patches change, so whatever is cached
+        by release is of this configuration.
         """
-        key = content_key([*self.files, *self.patches])[:6]
+        key = content_key(self.files, *map(read_changes, self.patches))[:6]
         return f"{version}-{self.name}.{key}-{self.arch.debian}"
 
 
-PLAIN = ("guest", "plain", "kunit")
+PLAIN = ("guest", "plain", "tests")
 # identify_cpu() (arch/x86/kernel/cpu/common.c, 7.3.4) clears what the boot CPU can do
 # before it reads it again. In an interrupt at that time pgtable_l5_enabled() is false,
 # and KASAN reports the first access to the direct map of five levels as wild
@@ -144,7 +149,7 @@ KINDS = (
     Kind("patched", PLAIN, patched=True),
     Kind(
         "patched-kasan",
-        ("guest", "kasan", "hugetlb", "kunit"),
+        ("guest", "kasan", "hugetlb", "tests"),
         patched=True,
         slow=8,
         parameters=FOUR_LEVELS,

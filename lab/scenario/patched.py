@@ -20,13 +20,22 @@ REFUSALS = {"memmap": ("-114",), "vmap": ("-91", "-2")}
 OTHERWISE = {"memmap": ("0",), "vmap": ("0", "-2")}
 LARGEST = f"{1 << 20} kB"  # hugetlb pages
 FOLIOS, HUGE_PAGES = 4, 512  # of 2 MiB
-# ways of bmmfault, and (pinned, or locked) of bmmpin, which has as many folios
+BRK_LOCKED = "brk-locked"  # a heap has no advice
+# ways of bmmfault, and (pinned or locked, tmpfs) of bmmpin, which has as many folios
 POPULATED = {
     "thp": ("write-first", "read", "madv-populate", "map-populate"),
-    "pinned": ("touch", "read-call", "mlock", "io-uring"),
+    "pinned": (
+        "touch",
+        "read-call",
+        "mlock",
+        "mprotect-locked",
+        BRK_LOCKED,
+        "io-uring",
+    ),
+    "tmpfs": ("shared-touch", "shared-populate", "udmabuf"),
     "hugetlb": ("write-first", "memfd", "madv-populate", "map-populate", "fallocate"),
 }
-TOUCHING = ("write-first", "read", "memfd", "touch", "read-call")
+TOUCHING = ("write-first", "read", "memfd", "touch", "read-call", "shared-touch")
 
 
 class Kunit(Scenario):
@@ -81,14 +90,19 @@ class Populated(Scenario):
     """Folios brought in by calls that populate, and touched: what bypasses caches."""
 
     def lines(self) -> list[str]:
-        lines = ["modules bulkmm_lab", "folios thp 2048"]
+        lines = [
+            "modules bulkmm_lab",
+            "folios thp 2048",
+            "must_write $HUGE/shmem_enabled always",
+        ]
         for kind, ways in POPULATED.items():
             if kind == "hugetlb":
                 lines.append(f"folios hugetlb 2048 {FOLIOS}")
             for way in ways:
                 few = f"-n {FOLIOS} -b {FOLIOS} {kind} 2048"
-                program = "bmmpin" if kind == "pinned" else f"bmmfault {few}"
-                lines.append(f"past {kind} {way} {program} {way}")
+                program = f"bmmfault {few}" if kind in ("thp", "hugetlb") else "bmmpin"
+                call = "past_by_all" if way == BRK_LOCKED else "past"
+                lines.append(f"{call} {kind} {way} {program} {way}")
         return [*lines, "must rmmod bulkmm_lab"]
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
@@ -107,10 +121,12 @@ class Populated(Scenario):
     def _count_turns(self, outcome: Outcome, kind: str) -> tuple[int, ...]:
         """Return how often huge pages of a kind may be cleared.
 
-        Before 7.0 anonymous ones are cleared again after the allocator has done so.
+        Those of tmpfs are cleared again after the allocator has done so, and before
+        7.0 anonymous ones are.
         """
         release = str(outcome.of("start")[0]["release"])
-        if kind == "hugetlb" or is_at_least(release, "7.0"):
+        anonymous_once = kind != "tmpfs" and is_at_least(release, "7.0")
+        if kind == "hugetlb" or anonymous_once:
             return (1,)
         setting = self.options.init_on_alloc
         return (1, 2) if setting is None else (1 + int(setting),)

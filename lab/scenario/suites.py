@@ -35,7 +35,15 @@ KINDS = (
 )
 # of the kernel's tests, those of what the patches in upstream/ change: faults, pins and
 # populating; "hugetlb" and "userfaultfd" fault for hours where that is emulated
-CHANGED = ("cow", "compaction", "gup_test", "mlock", "madv_populate", "migration")
+CHANGED = (
+    "cow",
+    "compaction",
+    "gup_test",
+    "mlock",
+    "mmap",
+    "madv_populate",
+    "migration",
+)
 TOUCHED = " ".join((*(f"--part {part}" for part in CHANGED), "--seconds 20"))
 
 

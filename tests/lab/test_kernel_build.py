@@ -268,7 +268,7 @@ def test_a_release_tells_its_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", PATCHED, ids=kernel_kinds.PATCHED)
-def test_a_changed_patch_is_another_kernel(
+def test_changed_code_is_another_kernel_and_a_changed_message_is_not(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = kind.release("7.3.4+deb13")
@@ -277,8 +277,10 @@ def test_a_changed_patch_is_another_kernel(
         copy = shutil.copytree(place, tmp_path / place.relative_to(paths.PROJECT))
         monkeypatch.setattr(kernel_kinds, name, copy)
     assert kind.release("7.3.4+deb13") == before
-    with kind.patches[0].open("a") as file:
-        file.write("\n")
+    text = kind.patches[0].read_text(encoding="utf-8")
+    kind.patches[0].write_text(text.replace("Subject: ", "Subject: another "))
+    assert kind.release("7.3.4+deb13") == before
+    kind.patches[0].write_text(f"{text}\n")
     assert kind.release("7.3.4+deb13") != before
 
 

@@ -226,11 +226,27 @@ def test_what_is_populated_is_cleared_past_the_caches() -> None:
         ("io-uring", whole - 512, "pinned io-uring: past the caches"),
         ("memfd", 512, "hugetlb memfd: in the caches"),
         ("mlock", 2 * whole, "pinned mlock: past the caches"),
+        ("shared-touch", whole, "tmpfs shared-touch: in the caches"),
+        ("udmabuf", 0, "tmpfs udmabuf: past the caches"),
     ):
         changed = judgelib.changed(outcome, on(way=way), on(pages=pages))
         assert failing(work, changed) == {check}
     missing = judgelib.changed(outcome, on(way="mlock"), DROP)
     assert failing(work, missing) == {base.WHOLE}
+
+
+@pytest.mark.parametrize("release", ["6.12.117", "7.3.4"])
+def test_tmpfs_clears_again_what_the_allocator_has(release: str) -> None:
+    whole = patched.FOLIOS * patched.HUGE_PAGES
+    start = on("start", release=release)
+    check = "tmpfs udmabuf: past the caches"
+    for init_on_alloc, turns in ((0, 1), (1, 2)):
+        work = scenario.find_scenario("clear-patched").make(init_on_alloc=init_on_alloc)
+        for wrong in (turns - 1, turns + 1):
+            event = on("past", kind="tmpfs", way="udmabuf", pages=wrong * whole)
+            assert check in failing(work, Outcome([start, event]))
+        event = on("past", kind="tmpfs", way="udmabuf", pages=turns * whole)
+        assert check not in failing(work, Outcome([start, event]))
 
 
 def test_6_12_clears_twice_where_the_allocator_does() -> None:
