@@ -23,6 +23,7 @@ from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.worth import gain
 from lab.commands.page import GENERATED, wrap_text
+from lab.machine import kernel_kinds
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -401,7 +402,17 @@ def make_gains(documents: list[Document]) -> Iterator[str]:
     yield from (f"### {documents[0].machine['cpu']['model']}", "")
     for document in documents:
         yield from patched.make_table(document).markdown()
-        yield from wrap_paragraph(describe_document(document))
+        notes = f"{describe_document(document)}{describe_patches(document)}"
+        yield from wrap_paragraph(notes)
+
+
+def describe_patches(document: Document) -> str:
+    """Return a sentence if the kernel of a result had other patches than now."""
+    release = str(document.run[size_grid.AGAINST])
+    kind = kernel_kinds.of_release(release)
+    if kind and kind.release(release.partition("-")[0]) == release:
+        return ""
+    return f" The patches or the configuration have changed since {release}."
 
 
 PAGES = {PAGE: make_page, README: update_readme, UPSTREAM: update_upstream}

@@ -9,6 +9,7 @@ import pytest
 
 from bench.kernel import patched
 from bulkmm.results.model import Document
+from lab.machine import kernel_kinds
 
 BASE, PATCHED = "7.3.4+deb13-base.123456-amd64", "7.3.4+deb13-patched.123456-amd64"
 
@@ -51,3 +52,19 @@ def test_the_page_has_each_cpu(document: Document) -> None:
     assert text.count("### ") == 1
     assert f"### {model}" in text
     assert "old" not in text
+
+
+def test_a_forced_mode_of_the_module_is_not_the_module(document: Document) -> None:
+    forced = made.arm("pmem-fsdax-100g", "bulkmm-streaming", 10)
+    document.results.append(forced)
+    ((*_, module, _),) = patched.make_table(document).rows
+    assert [float(module)] == near(24 / 25)
+
+
+def test_changed_patches_are_told(document: Document) -> None:
+    kind = kernel_kinds.find_kind("patched")
+    assert kind
+    note = f"have changed since {PATCHED}."
+    assert note in " ".join(figures.make_gains([document]))
+    document.run["against"] = kind.release("7.3.4+deb13")
+    assert "changed" not in " ".join(figures.make_gains([document]))
