@@ -7,13 +7,15 @@ child (parent-death signal), and ``--kill-child`` ends what the child started in
 its PID namespace.
 """
 
+import math
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 
 from bulkmm.shell.errors import BulkmmError
 
@@ -25,6 +27,7 @@ ENVIRONMENT = {
 }
 TIED = ("setpriv", "--pdeathsig", "SIGKILL")
 ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
+POLL = 0.02  # seconds
 WRAPPERS = {*ALONE, "chroot"}  # what starts a program, and is not what failed
 
 
@@ -50,15 +53,36 @@ def start_child(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        wait_child(child)
+
+
+def wait_child(child: subprocess.Popen[Any], limit: float = math.inf) -> int | None:
+    """Wait for a child for this many seconds; return its code, None if it runs on.
+
+    After an interrupt, too: one that reaches Popen.wait() can leave its lock taken, and
+    the next call waits for that, or never sees the child end (subprocess.py, 3.11).
+    """
+    end = time.monotonic() + limit
+    while child.returncode is None:
+        try:
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+        except ChildProcessError:  # the interrupt came between this call and its code
+            child.returncode = -signal.SIGINT
+            break
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+        elif time.monotonic() >= end:
+            break
+        else:
+            time.sleep(POLL)
+    return child.returncode
 
 
 def run_child(argv: Sequence[str], limit: float) -> str:
     """Run a child to its end and return its output; raise if it fails."""
-    code = None
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        with start_child(argv, output) as child, suppress(subprocess.TimeoutExpired):
-            code = child.wait(limit)
+        with start_child(argv, output) as child:
+            code = wait_child(child, limit)
         output.seek(0)
         text = output.read()
     if code != 0:

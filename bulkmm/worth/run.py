@@ -18,6 +18,7 @@ from bulkmm.control.kernel import Kernel
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.results import host
 from bulkmm.shell import checkout, files
+from bulkmm.shell.child import wait_child
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
 from bulkmm.worth import gain, probes, report
 from bulkmm.worth.functions import Function, find_functions
@@ -182,8 +183,8 @@ def _command(words: list[str], active_probes: Probes, *, quiet: bool) -> int:
         raise UsageError(f"{words[0]}: {error.strerror}") from error
     while True:
         try:
-            with suppress(subprocess.TimeoutExpired):
-                code = child.wait(POLL)
+            code = wait_child(child, POLL)
+            if code is not None:
                 return code if code >= 0 else 128 - code
             _read_counts(active_probes)
         except KeyboardInterrupt:

@@ -232,6 +232,26 @@ def test_child_out_of_time_is_killed() -> None:
         child.run_child(["sh", "-c", "kill -HUP $$"], 60)
 
 
+def test_a_child_ends_after_an_interrupt_that_kept_its_lock(tmp_path: Path) -> None:
+    """As one does that reaches Popen.wait() between taking the lock and its try."""
+    with (
+        (tmp_path / "output").open("w") as output,
+        child.start_child(["sleep", "600"], output) as sleeper,
+    ):
+        sleeper._waitpid_lock.acquire()
+    assert sleeper.returncode == -signal.SIGKILL
+
+
+def test_a_child_is_waited_for_with_a_limit() -> None:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        assert child.wait_child(sleeper, 0) is None
+        sleeper.terminate()
+        assert child.wait_child(sleeper) == -signal.SIGTERM
+    with subprocess.Popen(["true"]) as lost:
+        os.waitpid(lost.pid, 0)
+        assert child.wait_child(lost) == -signal.SIGINT
+
+
 def test_what_failed_is_the_program_and_not_what_started_it() -> None:
     with pytest.raises(child.ChildError, match=r"^make failed with code 2: "):
         child.run_child([*child.TIED, "make", "-C", "/none"], 60)
