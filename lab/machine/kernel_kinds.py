@@ -17,6 +17,7 @@ NEWEST = X86_64.series[-1]
 PATCH = "000[1-9]-*.patch"  # 0000 is a cover letter
 SETS = re.compile(r"(CONFIG_\w+)=(.+)|# (CONFIG_\w+) is not set")
 CHANGES = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+CODE = re.compile(r"^(?=diff --git |--- a/)", re.MULTILINE)  # of a patch, from here on
 OWN_RELEASE = re.compile(r"-([\w.-]+)\.[0-9a-f]{6}-")  # see Kind.release()
 SELFTESTS = "tools/testing/selftests/"
 # what a patch adds: an option that builds tests in, and the name of their suite
@@ -34,7 +35,7 @@ def list_patches(series: str) -> list[Path]:
 
 def read_changes(patch: Path) -> str:
     """Return the text of a patch without its message."""
-    return patch.read_text(encoding="utf-8").partition("\n--- ")[2]
+    return CODE.split(patch.read_text(encoding="utf-8"), maxsplit=1)[-1]
 
 
 @dataclass(frozen=True)

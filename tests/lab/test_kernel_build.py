@@ -204,7 +204,7 @@ def test_a_patch_that_does_not_apply(
 @pytest.mark.lab
 def test_a_patch_that_applies(lab_source: tuple[root.DebianRoot, Path]) -> None:
     lab, source = lab_source
-    patches = {patch for kind in PATCHED for patch in kind.patches}
+    patches = kernel_kinds.list_patches("7.3")
     (patch,) = (patch for patch in patches if patch.parent.name == "hotplug")
     # as the patch wants it: what stays and what goes, wherever it was
     lines = patch.read_text().partition("\n@@ ")[2].splitlines()[1:]
@@ -282,6 +282,12 @@ def test_changed_code_is_another_kernel_and_a_changed_message_is_not(
     assert kind.release("7.3.4+deb13") == before
     kind.patches[0].write_text(f"{text}\n")
     assert kind.release("7.3.4+deb13") != before
+
+
+def test_no_letter_waits_for_a_figure() -> None:
+    letters = [*kernel_kinds.UPSTREAM.glob("*/*/0000-*.patch")]
+    assert letters
+    assert not [file for file in letters if "@@" in file.read_text("utf-8")]
 
 
 @pytest.mark.lab
