@@ -19,7 +19,7 @@ from lab.machine.kernels import Kernel
 Step = tuple[str, ...]
 
 PMEM = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")  # drivers of its device
-MEMORY = 1536  # MiB; a device has a third
+MEMORY = 1024
 # Each step is a command's words, or a line for the shell. One Python does them
 # all: under emulation it takes longer to start than to run.
 RUNNER = """
@@ -74,7 +74,7 @@ def run_steps(
 
 
 def run_guest(
-    name: str, steps: list[Step], words: str = "", **machine: Any
+    name: str, steps: list[Step], words: str = "", device: str = "64M", **machine: Any
 ) -> list[Result]:
     """Boot a kernel and return what became of each step; machine: of vm.Guest."""
     progress = Progress()
@@ -89,7 +89,7 @@ def run_guest(
             modules = [build_dir / name for name in build.PRODUCTS]
             whole = image.pack_initramfs(kernel.root, base, at, JOB, modules, over=over)
             accelerator = accel.choose_accelerator("auto", kernel, base, progress)
-            words = f"{words} memmap=512M!512M"
+            words = f"{words} memmap={device}!512M"
             machine = {"memory": MEMORY, "accel": accelerator, "words": words} | machine
             guest = vm.Guest(kernel.image, whole, **machine)
         stack.enter_context(paths.wait_turn(progress))

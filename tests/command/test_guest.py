@@ -84,7 +84,9 @@ STEPS: dict[str, Step] = {
 def results(request: pytest.FixtureRequest) -> Results:
     """Do all steps on a kernel."""
     words = "init_on_alloc=0" if request.param != SERIES[0] else "init_on_alloc=1"
-    return guest.run_steps(request.param, STEPS, words)
+    # the least that memmap serves
+    machine = {"device": "512M", "memory": 1536}
+    return guest.run_steps(request.param, STEPS, words, **machine)
 
 
 def test_without_the_module(results: Results) -> None:

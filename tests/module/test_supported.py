@@ -37,8 +37,8 @@ def test_without_headers_nothing_is_advised_that_there_is_not() -> None:
     """No package has the headers of a kernel that is not Debian's."""
     result = run_program(["make", "-sC", str(PROJECT), "module", "RELEASE=6.8.0-none"])
     assert result.returncode == Exit.USAGE  # make's own
-    assert f"for Debian's kernels {' '.join(SERIES)} (apt" in result.stderr
-    assert "linux-headers-6.8" not in result.stderr
+    assert f"for Debian's kernels {' '.join(SERIES)}, and Debian has" in result.stderr
+    assert "apt" not in result.stderr
 
 
 RISK = "BMM_ANY_KERNEL=1"
