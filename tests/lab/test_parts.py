@@ -247,9 +247,9 @@ def test_a_child_is_waited_for_with_a_limit() -> None:
         assert child.wait_child(sleeper, 0) is None
         sleeper.terminate()
         assert child.wait_child(sleeper) == -signal.SIGTERM
-    with subprocess.Popen(["true"]) as lost:
-        os.waitpid(lost.pid, 0)
-        assert child.wait_child(lost) == -signal.SIGINT
+    with subprocess.Popen(["true"]) as short:
+        os.waitpid(short.pid, 0)
+        assert child.wait_child(short) == -signal.SIGINT
 
 
 def test_what_failed_is_the_program_and_not_what_started_it() -> None:
