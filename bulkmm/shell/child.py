@@ -27,7 +27,7 @@ ENVIRONMENT = {
 }
 TIED = ("setpriv", "--pdeathsig", "SIGKILL")
 ALONE = (*TIED, "unshare", "--mount", "--pid", "--fork", "--kill-child")
-POLL = 0.02  # seconds
+SHORTEST, LONGEST = 0.0005, 0.05  # s between looks at whether a child runs on
 WRAPPERS = {*ALONE, "chroot"}  # what starts a program, and is not what failed
 
 
@@ -62,7 +62,7 @@ def wait_child(child: subprocess.Popen[Any], limit: float = math.inf) -> int | N
     After an interrupt, too: one that reaches Popen.wait() can leave its lock taken, and
     the next call waits for that, or never sees the child end (subprocess.py, 3.11).
     """
-    end = time.monotonic() + limit
+    end, pause = time.monotonic() + limit, SHORTEST
     while child.returncode is None:
         try:
             pid, status = os.waitpid(child.pid, os.WNOHANG)
@@ -74,7 +74,8 @@ def wait_child(child: subprocess.Popen[Any], limit: float = math.inf) -> int | N
         elif time.monotonic() >= end:
             break
         else:
-            time.sleep(POLL)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST)
     return child.returncode
 
 
