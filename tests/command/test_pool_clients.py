@@ -128,11 +128,12 @@ def test_take_becomes_the_command(server: Running) -> None:
 
 def test_what_an_outsider_runs_to_check(server: Running) -> None:
     """The two commands of the page: the second client has the pages of the first."""
+    (program,) = re.findall(r"^map='.*'$", PAGE, re.MULTILINE)
     lines = re.findall(r"^bulkmm pool (take --size 16M .*)$", PAGE, re.MULTILINE)
     with huge_pages(8):
         for line, printed in zip(lines, ["", "False\n"], strict=True):
             script = line.replace(" -- ", f" --socket {server.path} -- ", 1)
-            bash = f"{' '.join(COMMAND)} pool {script}"
+            bash = f"{program}; {' '.join(COMMAND)} pool {script}"
             result = run_program(["bash", "-ec", bash], cwd=ROOT)
             assert (result.returncode, result.stdout) == (0, printed), result.stderr
             wait_until(lambda: not server.states())

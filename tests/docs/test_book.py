@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from docpages import BOOK, FENCED, PAGES, ROOT, name_page
 
+from lab.commands.page import WIDTH
 from lab.scenario import SCENARIOS
 
 CONTENTS = ROOT / "docs" / "README.md"
@@ -14,6 +15,7 @@ TESTS = [*(ROOT / "tests").rglob("*.py")]
 SOURCE = r"[\w./-]+\.(?:c|h|S|py|sh|mk|def)"
 REFERENCE = re.compile(rf"`({SOURCE}): ([^`]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -67,6 +69,14 @@ def test_a_scenario_is_in_the_table(scenario: str) -> None:
     page = (ROOT / "docs" / "lab.md").read_text()
     table = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     assert f"`{scenario}`" in " ".join(table)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_page)
+def test_a_line_fits_the_page(page: Path) -> None:
+    """In bytes, but for a table's rows and for rules that a command prints."""
+    lines = page.read_text().splitlines()
+    lines = [line for line in lines if not line.startswith(("|", RULE))]
+    assert [line for line in lines if len(line.encode()) > WIDTH] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_page)
