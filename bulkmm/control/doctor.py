@@ -15,7 +15,7 @@ from bulkmm.control import checks, requirements, symbols, usefulness
 from bulkmm.control import module as modules
 from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
-from bulkmm.control.format import align_columns
+from bulkmm.control.format import wrap_columns
 from bulkmm.control.json_output import Record
 from bulkmm.control.kernel import CASES, Kernel
 from bulkmm.control.module import KernelPath
@@ -24,6 +24,7 @@ from bulkmm.control.symbols import Symbol
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.control.usefulness import Fit
 from bulkmm.shell.errors import BulkmmError, Exit
+from bulkmm.shell.width import wrap_line, wrap_lines
 
 ATTACHED, WOULD, WOULD_NOT = "attached", "would attach", "would not attach"
 NOT_NEEDED, CANNOT, UNKNOWN = "not needed", "cannot serve", "unknown"
@@ -62,24 +63,23 @@ class Diagnosis(Record):
     fit: Fit  # whether this machine has work for the module
 
     def format_lines(self) -> list[str]:
-        """Return it as text."""
+        """Return it as text; remedies are left whole, since users copy them."""
         fit = f"{self.fit.verdict} ({usefulness.MEANINGS[self.fit.verdict]})"
-        output = [self.verdict, "", f"for this machine: {fit}"]
-        output += [f"  {why}" for why in self.fit.reasons]
-        for title, lines in (
-            ("in the way", self.blockers),
-            ("what to do", self.remedies),
-        ):
-            if lines:
-                output += ["", f"{title}:", *(f"  {line}" for line in lines)]
+        output = [*wrap_line(self.verdict), "", *wrap_line(f"for this machine: {fit}")]
+        output += wrap_lines(f"  {why}" for why in self.fit.reasons)
+        if self.blockers:
+            lines = wrap_lines(f"  {line}" for line in self.blockers)
+            output += ["", "in the way:", *lines]
+        if self.remedies:
+            output += ["", "what to do:", *(f"  {line}" for line in self.remedies)]
         output.append("")
         for path in self.paths:
             # what is in the way stands above
             whys = path.reasons if path.verdict not in (WOULD_NOT, UNKNOWN) else ()
             why = f": {'; '.join(whys)}" if whys else ""
-            output.append(f"{path.name}: {path.verdict}{why}")
+            output += wrap_line(f"{path.name}: {path.verdict}{why}")
         rows = [(MARKS[one.state], one.name, one.says) for one in self.checks]
-        return [*output, "", *align_columns(rows)]
+        return [*output, "", *wrap_columns(rows)]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from bulkmm.shell import width
+
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+GAP = "  "  # between columns
 
 
 def align_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
@@ -11,10 +14,44 @@ def align_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
-        indent
-        + "  ".join(w.ljust(n) for w, n in zip(row, widths, strict=True)).rstrip()
+        indent + GAP.join(w.ljust(n) for w, n in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
+
+
+def wrap_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
+    """Return aligned rows whose last column, of text, is wrapped to the terminal."""
+    table = list(rows)
+    beside = len(indent) + _measure_row([row[:-1] for row in table]) + len(GAP)
+    fits = beside < width.measure_width() * 2 / 3
+    hanging = " " * beside if fits else f"{indent}{width.NESTED}"
+    lines = align_columns(table, indent)
+    return [part for line in lines for part in width.wrap_line(line, hanging)]
+
+
+def split_columns(rows: Iterable[Sequence[str]], keys: int) -> list[str]:
+    """Return aligned rows, in parts if they are wider than the terminal.
+
+    Each part begins with the first columns, which tell rows apart.
+    """
+    table = list(rows)
+    parts = [[*range(keys)]]
+    for i in range(keys, len(table[0])):
+        candidate = [*parts[-1], i]
+        beside = [[row[j] for j in candidate] for row in table]
+        if len(parts[-1]) > keys and _measure_row(beside) > width.measure_width():
+            parts.append([*range(keys)])
+        parts[-1].append(i)
+    lines: list[str] = []
+    for part in parts:
+        lines += ["", *align_columns([row[i] for i in part] for row in table)]
+    return lines[1:]
+
+
+def _measure_row(rows: Sequence[Sequence[str]]) -> int:
+    """Return how wide aligned rows are."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def format_size(nbytes: float) -> str:

@@ -9,12 +9,13 @@ from typing import Literal
 from bulkmm.control import checks, requirements
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
-from bulkmm.control.format import align_columns, format_duration, format_size
+from bulkmm.control.format import format_duration, format_size, wrap_columns
 from bulkmm.control.json_output import Record
 from bulkmm.control.module import Backends, KernelPath, Module
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell import files
 from bulkmm.shell.errors import BulkmmError, Exit, UsageError, unknown_word
+from bulkmm.shell.width import wrap_line
 
 HEADINGS = ("path", "mode", "hook", "served", "bytes", "mean", "fallbacks")
 
@@ -134,16 +135,14 @@ def format_status(root: SystemFiles, state: Status, *, detailed: bool) -> list[s
     """Return the status as text."""
     kernel = state.kernel
     if not state.loaded:
-        return [
-            f"kernel {kernel.release}: {modules.explain_unloaded(root)}",
-            kernel.says,
-        ]
+        unloaded = f"kernel {kernel.release}: {modules.explain_unloaded(root)}"
+        return [*wrap_line(unloaded), *wrap_line(kernel.says)]
     rows = [_make_row(path) for path in state.paths]
     output = [f"bulkmm {state.version} on {kernel.release}"]
-    output += ["", *align_columns([HEADINGS, *rows]), ""]
+    output += ["", *wrap_columns([HEADINGS, *rows]), ""]
     for path in state.paths if detailed else ():
         output += _list_details(path)
-    return [*output, kernel.says]
+    return [*output, *wrap_line(kernel.says)]
 
 
 def _make_row(path: KernelPath) -> tuple[str, ...]:
@@ -186,7 +185,7 @@ def _list_details(path: KernelPath) -> list[str]:
         *((name, str(value)) for name, value in path.counters.items()),
         *((f"fallback_{name}", str(count)) for name, count in path.fallbacks.items()),
     ]
-    return [f"{path.name}:", *align_columns(rows, indent="  "), ""]
+    return [f"{path.name}:", *wrap_columns(rows, indent="  "), ""]
 
 
 def _mark_choice(words: list[str], current: str) -> str:

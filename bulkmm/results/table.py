@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Literal
 
+from bulkmm.shell.width import WIDTH
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
-
-WIDTH = 100  # if the output is not a terminal
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from bulkmm.control.format import align_columns, format_duration
+from bulkmm.control.format import format_duration, split_columns
 from bulkmm.control.json_output import Record
 from bulkmm.results.table import Table
 from bulkmm.shell.errors import BulkmmError
+from bulkmm.shell.width import wrap_line, wrap_lines
 from bulkmm.worth import gain
 from bulkmm.worth.functions import INSTEAD, Function
 from bulkmm.worth.gain import Early, Figures
@@ -27,15 +28,23 @@ DOES = {
     "hotplug": "walking zones",
     "copy": "copying huge pages",
 }
-HEADINGS = ("path", "function", "calls", "time", "of a CPU", "faster", "saves")
+KEYS = ("path", "function")
+HEADINGS = (*KEYS, "calls", "time", "CPU", "faster", "saves")
+COMPARISON_HEADINGS = (*KEYS, "expected", "measured", "a call before", "now")
 # why no ratio is kept
 UNRATED = {
     "hotplug": "what hotplug saves grows with the square of the memory that is there, "
     "so no ratio is kept"
 }
 ADDED = {"serving"}  # members that results of earlier versions lack
-NOT_OURS = "off: not the module's doing"
-TIMES = "\N{MULTIPLICATION SIGN}"
+OFF = "(off)"
+# below a comparison
+SPREAD = (
+    "measured: the mean of the calls of one run each; without an interval, since only "
+    "sums are counted"
+)
+NOT_OURS = f"{OFF}: the path is off, so this is chance and not the module's doing"
+TIMES, TO = "\N{MULTIPLICATION SIGN}", "\N{EN DASH}"
 KIND: Literal["worth"] = "worth"
 Span = tuple[float, float]  # at least, at most
 
@@ -265,10 +274,16 @@ def _s(seconds: float) -> str:
     return format_duration(seconds * 1e9)
 
 
-def format_span(span: Span, unit: str = "") -> str:
-    """Return a span of seconds, or of ratios; one figure if both ends read the same."""
-    ends = [f"{end:.2f}{unit}" if unit else _s(end) for end in span]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+def format_span(span: Span) -> str:
+    """Return a span of seconds; one figure if both ends read the same."""
+    low, high = map(_s, span)
+    return low if low == high else f"{low} to {high}"
+
+
+def format_ratios(span: Span) -> str:
+    """Return a span of ratios; one figure if both ends read the same."""
+    ends = dict.fromkeys(f"{end:.2f}" for end in span)
+    return f"{TO.join(ends)}{TIMES}"
 
 
 def make_table(result: Worth) -> Table:
@@ -290,7 +305,7 @@ def make_table(result: Worth) -> Table:
 
 def _faster(entry: Row) -> str:
     if entry.ratio:
-        return format_span(entry.ratio, TIMES)
+        return format_ratios(entry.ratio)
     return "?" if entry.served else ""
 
 
@@ -347,19 +362,29 @@ def describe_early(work: Early, ratios_from: str) -> str:
 
 def format_lines(result: Worth) -> list[str]:
     """Return the screen: verdict, table, notes, and a comparison if there is one."""
-    table = align_columns([HEADINGS, *make_table(result).rows])
-    head = [result.verdict, "", describe_scope(result), ""]
-    screen = [*head, *table, "", *list_notes(result)]
+    table = split_columns([HEADINGS, *make_table(result).rows], len(KEYS))
+    head = [*wrap_line(result.verdict), "", *wrap_line(describe_scope(result)), ""]
+    screen = [*head, *table, "", *wrap_lines(list_notes(result))]
     if result.compared:
-        heads = ("path", "function", "expected", "measured", "a call before", "now")
-        screen += ["", *align_columns([heads, *map(_comparison_row, result.compared)])]
+        rows = [COMPARISON_HEADINGS, *map(_comparison_row, result.compared)]
+        screen += ["", *split_columns(rows, len(KEYS))]
+        if cautions := list_cautions(result.compared):
+            screen += ["", *wrap_lines(cautions)]
     return screen
+
+
+def list_cautions(comparisons: list[Comparison]) -> list[str]:
+    """Return the lines below a comparison: what its figures do not say."""
+    if not any(one.ratio for one in comparisons):
+        return []
+    off = any(one.ratio and not one.serving for one in comparisons)
+    return [SPREAD, NOT_OURS] if off else [SPREAD]
 
 
 def _format_ratio(comparison: Comparison) -> str:
     if not comparison.ratio:
         return "not called"
-    chance = "" if comparison.serving else f" ({NOT_OURS})"
+    chance = "" if comparison.serving else f" {OFF}"
     return f"{comparison.ratio:.2f}{TIMES}{chance}"
 
 
@@ -367,7 +392,7 @@ def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
     return (
         comparison.path,
         comparison.function,
-        format_span(comparison.expected, TIMES) if comparison.expected else "?",
+        format_ratios(comparison.expected) if comparison.expected else "?",
         _format_ratio(comparison),
         *(
             "" if t is None else format_duration(t)

@@ -6,6 +6,7 @@ import platform
 from bulkmm.control import doctor, usefulness
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.results import host
+from bulkmm.shell.width import wrap_lines
 from bulkmm.worth import gain, report
 from bulkmm.worth.gain import IOREMAP, LARGE, SMALL, Figures
 
@@ -17,7 +18,7 @@ def list_uncounted(root: SystemFiles) -> list[str]:
     fit = doctor.examine_kernel(root).fit
     figures = gain.read_gains(host.cpu_name(), platform.release())
     early = gain.estimate_early(root, figures)
-    return [
+    lines = [
         "Nothing was counted. What can be said without:",
         f"  for this machine: {fit.verdict} ({usefulness.MEANINGS[fit.verdict]})",
         *(f"    {why}" for why in fit.reasons),
@@ -25,6 +26,7 @@ def list_uncounted(root: SystemFiles) -> list[str]:
         f"  a call is faster by: {_list_gains(figures)}",
         f"    {figures.source}; how many calls there are, only counting tells",
     ]
+    return wrap_lines(lines)
 
 
 def _list_gains(figures: Figures) -> str:
@@ -33,6 +35,6 @@ def _list_gains(figures: Figures) -> str:
     for kind, figure in figures.gains.items():
         ratios.setdefault(KINDS.get(kind, kind), []).extend(figure.ratios)
     return ", ".join(
-        f"{path} {report.format_span((min(values), max(values)), report.TIMES)}"
+        f"{path} {report.format_ratios((min(values), max(values)))}"
         for path, values in ratios.items()
     )

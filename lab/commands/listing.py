@@ -2,15 +2,13 @@
 """``bulkmm lab list``: list the scenarios that match."""
 
 import argparse
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterator
 
 from bulkmm.control.json_output import ScenarioRecord, Scenarios
-from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit
 from bulkmm.shell.progress import format_estimate
+from bulkmm.shell.width import wrap_line
 from lab.choices import FLAGS
 from lab.machine import arch, kernel_kinds, kernels
 from lab.scenario import SCENARIOS, Scenario
@@ -44,7 +42,7 @@ def _list_kernels(machine: arch.Arch) -> list[str]:
 
 def _describe_kernels(names: dict[str, list[str]]) -> Iterator[str]:
     for name, kernels_of in names.items():
-        yield from _wrap(f"--arch {name} --kernel {', '.join(kernels_of)}", "  ")
+        yield from wrap_line(f"--arch {name} --kernel {', '.join(kernels_of)}", "  ")
     yield "or a full release: bulkmm lab kernels --list; what is built: docs/lab.md"
 
 
@@ -52,13 +50,7 @@ def _name(record: ScenarioRecord) -> Iterator[str]:
     line = f"{record.name:{NAME_WIDTH}} {record.about}"
     if record.seconds >= LONG:
         line += f" ({format_estimate(record.seconds)})"
-    yield from _wrap(line, " " * (NAME_WIDTH + 1))
-
-
-def _wrap(line: str, indent: str) -> list[str]:
-    """Return a line as the terminal's lines, with names left whole."""
-    width = shutil.get_terminal_size((WIDTH, 0)).columns
-    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    yield from wrap_line(line, " " * (NAME_WIDTH + 1))
 
 
 def _describe(record: ScenarioRecord) -> Iterator[str]:

@@ -27,6 +27,11 @@ class Result:
     err: str
 
     @property
+    def words(self) -> str:
+        """Return what is on stdout without the ends of its lines."""
+        return " ".join(self.out.split())
+
+    @property
     def json(self) -> dict[str, Any]:
         """Return the one document on stdout, as the schema describes it."""
         document: dict[str, Any] = json.loads(self.out)

@@ -53,14 +53,14 @@ def test_text_is_a_table(bulkmm: Command) -> None:
     assert row.split("  ")[0] == "memmap"
     for word in ("on", "attached", "8 MiB", "500 µs", "off 2, small 4"):
         assert word in row
-    assert "init_on_alloc=1 on 6.13 or later" in result.out
+    assert "init_on_alloc=1 on 6.13 or later" in result.words
 
 
 def test_without_the_module(bulkmm: Command) -> None:
     result = bulkmm("status")
     assert result.code == Exit.VERDICT
-    assert "not loaded: modprobe bulkmm" in result.out
-    assert "bulkmm doctor" in result.out
+    assert "not loaded: modprobe bulkmm" in result.words
+    assert "bulkmm doctor" in result.words
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_who_clears_huge_pages(
         kernel.write(f"/boot/config-{release}", f"CONFIG_MMU=y\n{option}")
     kernel_status = bulkmm("status", "--json").json["kernel"]
     assert kernel_status["zeroing"] == case
-    assert kernel_status["says"] in bulkmm("status").out
+    assert kernel_status["says"] in bulkmm("status").words
 
 
 def test_it_goes_away_while_it_is_read(loaded: Fake, bulkmm: Command) -> None:

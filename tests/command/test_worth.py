@@ -229,7 +229,7 @@ def test_the_verdict_once_the_module_is_loaded() -> None:
     assert silence.endswith("no function of theirs was called both times.")
     assert report.state_loaded([], []).startswith("the module is loaded, and on: no p")
     assert report._format_ratio(comparison) == "2.00\u00d7"
-    assert report._format_ratio(off) == "2.00\u00d7 (off: not the module's doing)"
+    assert report._format_ratio(off) == "2.00\u00d7 (off)"
     assert report._format_ratio(idle) == "not called"
 
 

@@ -58,7 +58,9 @@ HIDDEN: dict[str, Step] = {
 PAGE = ROOT / "docs" / "tour.md"
 BLOCK = re.compile(r"^```console\n([#$] .*\n)((?:.*\n)*?)```$", re.MULTILINE)
 RESULT = "results/AuthenticAMD-25-17-1/kernel-7.3.json"
-TAIL = 23  # lines of the result that the page shows
+# signs of two or three bytes are in no line more than ten bytes
+COLUMNS = 90
+TAIL = 27  # lines of the result that the page shows
 
 
 def list_steps() -> list[tuple[str, Step]]:
@@ -83,7 +85,7 @@ def run_tour() -> dict[str, Result]:
 def show_result() -> str:
     """Return the end of what is printed of a kept result."""
     command = [sys.executable, "-m", "bulkmm.cli", "show", RESULT]
-    width = {**os.environ, "COLUMNS": "100"}
+    width = {**os.environ, "COLUMNS": str(COLUMNS)}
     run = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=ROOT, env=width
     )

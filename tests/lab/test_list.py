@@ -7,8 +7,8 @@ import pytest
 from commandlib import check_schema
 
 from bulkmm import cli
-from bulkmm.results.table import WIDTH
 from bulkmm.shell.errors import Exit, UsageError
+from bulkmm.shell.width import WIDTH
 from lab import choices, run, scenario
 from lab.commands.run import parse_request
 from lab.machine import arch, kernel_kinds, kernels
