@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bulkmm.control import kernel as kernels
-from bulkmm.control import missed_devices, requirements, tracefs
 from bulkmm.control import module as modules
+from bulkmm.control import requirements, tracefs
 from bulkmm.control.kernel import Kernel
+from bulkmm.control.missed_devices import Devices
 from bulkmm.control.requirements import Table
 from bulkmm.control.system_files import SystemFiles
 
@@ -44,7 +45,7 @@ class Check:
     remedy: str = ""  # what to do about it if not ok
 
 
-def check_all(kernel: Kernel, table: Table) -> list[Check]:
+def check_all(kernel: Kernel, table: Table, devices: Devices) -> list[Check]:
     """Return the checks common to all paths."""
     root = kernel.root
     return [
@@ -52,7 +53,7 @@ def check_all(kernel: Kernel, table: Table) -> list[Check]:
         _check_release(root, kernel, table),
         _check_module(root, kernel, table),
         *_check_inert(root, kernel),
-        *_check_missed_devices(root),
+        *_check_missed_devices(devices),
         *(_check_option(kernel, name) for name in requirements.WITH),
         *_check_untested(root, kernel),
         _check_ftrace(root),
@@ -117,9 +118,9 @@ def _check_inert(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
         yield Check("bulkmm.inert", NO, message, "modprobe bulkmm inert=0")
 
 
-def _check_missed_devices(root: SystemFiles) -> Iterator[Check]:
+def _check_missed_devices(devices: Devices) -> Iterator[Check]:
     """Check for devices that the module has missed."""
-    if message := missed_devices.describe_missed(root):
+    if message := devices.describe_missed():
         yield Check("device memory", CARE, message, EARLIER)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from bulkmm.control import checks, requirements, symbols, usefulness
+from bulkmm.control import checks, missed_devices, requirements, symbols, usefulness
 from bulkmm.control import module as modules
 from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
@@ -106,7 +106,8 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
     kernel = Kernel(root)
     module = modules.read_module(root)
     loaded = {path.name: path for path in module.paths} if module else {}
-    results = checks.check_all(kernel, table)
+    devices = missed_devices.survey_devices(root, module)
+    results = checks.check_all(kernel, table, devices)
     names = [
         name for path in table.paths for name in path.symbols + path.without_functions
     ]
@@ -127,7 +128,7 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
         remedies=_list_remedies(results, paths),
         checks=results,
         paths=paths,
-        fit=usefulness.judge_usefulness(root, kernel, attach),
+        fit=usefulness.judge_usefulness(kernel, devices, attach),
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Struct pages that were built before the module was there.
+"""Devices with struct pages, and those that came up before the module was there.
 
 While memmap is on, the module counts every call of memmap_init_zone_device(), served
 or not, and no device comes up without one (pagemap_range() in mm/memremap.c, 6.12 and
@@ -10,6 +10,7 @@ one, and so does one that sysfs has no size of (device-private memory).
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from bulkmm.control import module as modules
 from bulkmm.control.format import format_size
@@ -18,39 +19,48 @@ from bulkmm.control.system_files import SystemFiles
 SECTOR = 512
 PAGE = 4096  # of x86-64; with larger ones there are fewer struct pages
 ZONE = re.compile(r"zone +Device\n(?:(?!Node ).*\n)*? +spanned +(\d+)")
-SMALLEST = 512 << 20  # memmap_min_pages (module/memmap.c)
+# Devices below it fall back to the kernel (memmap_min_pages in module/memmap.c): their
+# struct pages are still in the cache, where stores that bypass it gain nothing.
+SMALLEST = 512 << 20
 DISKS = "/sys/block"
 DRIVERS = "/sys/bus/dax/drivers"
 DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
 
 
-def describe_missed(root: SystemFiles) -> str:
-    """Return how much memory came up without the module; "" if none is known to."""
-    late, total, module = measure_missed(root)
-    if not late:
-        return ""
-    when = (
-        "before the module was loaded or memmap was on" if module else "without bulkmm"
+@dataclass(frozen=True)
+class Devices:
+    """Bytes of devices that the module serves, or would."""
+
+    missed: int  # came up without it
+    named: int  # all that files name
+    zone: int  # instead of these, where no file names any (GPUs)
+    module: modules.Module | None
+
+    @property
+    def served(self) -> int:
+        """Return how much there is for the module, missed or not."""
+        return self.named or self.zone
+
+    def describe_missed(self) -> str:
+        """Return how much memory came up without the module; "" if none is known to."""
+        if not self.missed:
+            return ""
+        when = "before the module was loaded or memmap was on"
+        when = when if self.module else "without bulkmm"
+        of = f" of {format_size(self.named)}" if self.missed < self.named else ""
+        return f"struct pages of {format_size(self.missed)}{of} were built {when}"
+
+
+def survey_devices(root: SystemFiles, module: modules.Module | None) -> Devices:
+    """Return what devices there are, and what of them the module has missed."""
+    sizes = sorted(_list_devices(root))
+    missed = sizes[: max(len(sizes) - count_calls(module), 0)]
+    return Devices(
+        missed=_sum_large(missed),
+        named=_sum_large(sizes),
+        zone=0 if sizes else _sum_large([_measure_zone(root)]),
+        module=module,
     )
-    of = f" of {format_size(total)}" if late < total else ""
-    return f"struct pages of {format_size(late)}{of} were built {when}"
-
-
-def measure_missed(root: SystemFiles) -> tuple[int, int, modules.Module | None]:
-    """Return bytes of devices that the module has missed, of all, and the module.
-
-    Of those only that it serves.
-    """
-    devices = sorted(_list_devices(root))
-    module = modules.read_module(root)
-    missed = devices[: max(len(devices) - count_calls(module), 0)]
-    return _sum_large(missed), _sum_large(devices), module
-
-
-def measure_served(root: SystemFiles) -> int:
-    """Return bytes of devices that the module serves, or would."""
-    devices = list(_list_devices(root))
-    return _sum_large(devices) if devices else _sum_large([zone_bytes(root)])
 
 
 def _sum_large(sizes: Iterable[int]) -> int:
@@ -58,8 +68,8 @@ def _sum_large(sizes: Iterable[int]) -> int:
     return sum(nbytes for nbytes in sizes if nbytes >= SMALLEST)
 
 
-def zone_bytes(root: SystemFiles) -> int:
-    """Return what zone Device spans, where no file names the devices (GPUs)."""
+def _measure_zone(root: SystemFiles) -> int:
+    """Return the bytes that zone Device spans."""
     zones = ZONE.findall(f"{root.read('/proc/zoneinfo') or ''}\n")
     return sum(map(int, zones)) * PAGE
 

@@ -5,10 +5,11 @@ import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bulkmm.control import missed_devices, requirements
 from bulkmm.control import module as modules
+from bulkmm.control import requirements
 from bulkmm.control.format import format_size
 from bulkmm.control.kernel import Kernel
+from bulkmm.control.missed_devices import SMALLEST, Devices
 from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB, name_size
@@ -23,8 +24,8 @@ MEANINGS = {
     UNKNOWN: "too little can be read",
 }
 NOTHING = (
-    "no devices of 512 MiB or more with struct pages, no huge pages to zero, no memory "
-    "that grows"
+    f"no devices of {format_size(SMALLEST)} or more with struct pages, no huge pages "
+    "to zero, no memory that grows"
 )
 MEMORY = "/sys/kernel/mm"  # every kernel has it
 # Since then folio_zero_user() clears in ranges (mm/memory.c), and touched pages gain
@@ -60,10 +61,10 @@ class Use:
 
 
 def judge_usefulness(
-    root: SystemFiles, kernel: Kernel, attach: Mapping[str, bool | None]
+    kernel: Kernel, devices: Devices, attach: Mapping[str, bool | None]
 ) -> Fit:
     """Return the answer; ``attach`` says which paths would, None if unknown."""
-    used = list(dict.fromkeys(_list_uses(root, kernel)))
+    used = list(dict.fromkeys(_list_uses(kernel, devices)))
     ready = [use for use in used if attach.get(use.path)]
     reasons = [f"{use.path}: {use.why}{use.remedy}" for use in ready]
     doubtful = [
@@ -83,15 +84,18 @@ def judge_usefulness(
         return Fit(UNKNOWN, doubtful + later)
     if later:
         return Fit(WAIT, later)
-    if not root.is_dir(MEMORY):
+    if not kernel.root.is_dir(MEMORY):
         return Fit(UNKNOWN, [f"there is no {MEMORY}: {modules.MOUNT}"])
     return Fit(NOT_NEEDED, [NOTHING])
 
 
-def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[Use]:
+def _list_uses(kernel: Kernel, devices: Devices) -> Iterator[Use]:
     """Yield what work there is, and for which path."""
-    if nbytes := missed_devices.measure_served(root):
-        yield Use("memmap", f"{format_size(nbytes)} of devices have struct pages")
+    root = kernel.root
+    if devices.served:
+        yield Use(
+            "memmap", f"{format_size(devices.served)} of devices have struct pages"
+        )
     words = [modules.read_choice(root, file) for file in THP]
     thp = next((one for one in words if one not in ("", "inherit")), "never")
     if thp != "never":
@@ -106,9 +110,9 @@ def _list_uses(root: SystemFiles, kernel: Kernel) -> Iterator[Use]:
             size = format_size(count * page)
             yield Use("clear", f"a pool of {size} in {name_size(page)} pages")
             yield from _not_ready(pool)
-    for devices, place in GROWING.items():
+    for driver, place in GROWING.items():
         if any(name[-1:].isdigit() for name in root.names(place)):
-            yield Use("hotplug", devices)
+            yield Use("hotplug", driver)
 
 
 def _not_ready(pool: Pool) -> Iterator[Use]:

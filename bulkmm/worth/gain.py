@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bulkmm.control import missed_devices, requirements
+from bulkmm.control import module as modules
 from bulkmm.control.format import format_size
 from bulkmm.control.pools import Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
@@ -195,9 +196,11 @@ def estimate_early(
     The latter not of a path that is on, which will serve it.
     """
     findings = []
-    nbytes, total, module = missed_devices.measure_missed(root)
-    if not total and not missed_devices.count_calls(module):
-        nbytes = missed_devices.measure_served(root)
+    module = modules.read_module(root)
+    devices = missed_devices.survey_devices(root, module)
+    nbytes = devices.missed
+    if not devices.named and not missed_devices.count_calls(module):
+        nbytes = devices.zone
     if nbytes:
         description = (
             f"struct pages of {format_size(nbytes)} of devices were built without it"

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """``bulkmm doctor``: what it says of the machine, and whether there is work for it."""
 
+import mmap
+from collections.abc import Callable
+
 import pytest
-from commandlib import Command
+from commandlib import ROOT, Command
 from fakekernel import CONFIG, OLD, RELEASE, RELEASED, Fake, load_module, make_pool
+
+from bulkmm.control import doctor, missed_devices
+from bulkmm.control.system_files import SystemFiles
+from bulkmm.worth import gain
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 OF_SIZE = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
@@ -12,6 +19,11 @@ DAX, SIZE = "/sys/block/pmem0/queue/dax", "/sys/block/pmem0/size"
 ZONE = "/proc/zoneinfo"
 SPANNED = "Node 0, zone   Device\n  pages free     0\n        spanned  131072\n"
 MADVISE = "always [madvise] never"
+
+
+def list_early(root: SystemFiles) -> list[gain.Early]:
+    """Return what worth says of devices."""
+    return gain.estimate_early(root, gain.Figures("", {}))
 
 
 def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -> None:
@@ -39,6 +51,31 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     assert get_message() == f"struct pages of 2 GiB of 102 GiB {late}"
     kernel.counters("memmap", hits=1)
     assert not get_message()
+
+
+@pytest.mark.parametrize("find", [doctor.examine_kernel, list_early])
+def test_devices_are_listed_once(
+    kernel: Fake,
+    monkeypatch: pytest.MonkeyPatch,
+    find: Callable[[SystemFiles], object],
+) -> None:
+    """On a machine with thousands of them, each has files."""
+    kernel.write(DAX, "1")
+    kernel.write(SIZE, str(512 << 11))
+    lists: list[str] = []
+    names = SystemFiles.names
+    monkeypatch.setattr(
+        SystemFiles, "names", lambda self, name: lists.append(name) or names(self, name)
+    )
+    assert "512 MiB" in str(find(SystemFiles(kernel.root)))
+    places = (missed_devices.DISKS, f"{missed_devices.DRIVERS}/device_dax")
+    assert [lists.count(place) for place in places] == [1, 1]
+
+
+def test_the_smallest_device_is_the_modules() -> None:
+    source = (ROOT / "module" / "memmap.c").read_text()
+    size = f"{missed_devices.SMALLEST // mmap.PAGESIZE} = 512 MiB on x86-64"
+    assert f"default: four sections, {size}" in source
 
 
 @pytest.mark.parametrize(
