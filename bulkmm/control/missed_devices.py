@@ -32,14 +32,14 @@ class Devices:
     """Bytes of devices that the module serves, or would."""
 
     missed: int  # came up without it
-    named: int  # all that files name
+    in_sysfs: int  # all that files name
     zone: int  # instead of these, where no file names any (GPUs)
     module: modules.Module | None
 
     @property
-    def served(self) -> int:
+    def total(self) -> int:
         """Return how much there is for the module, missed or not."""
-        return self.named or self.zone
+        return self.in_sysfs or self.zone
 
     def describe_missed(self) -> str:
         """Return how much memory came up without the module; "" if none is known to."""
@@ -47,7 +47,7 @@ class Devices:
             return ""
         when = "before the module was loaded or memmap was on"
         when = when if self.module else "without bulkmm"
-        of = f" of {format_size(self.named)}" if self.missed < self.named else ""
+        of = f" of {format_size(self.in_sysfs)}" if self.missed < self.in_sysfs else ""
         return f"struct pages of {format_size(self.missed)}{of} were built {when}"
 
 
@@ -57,7 +57,7 @@ def survey_devices(root: SystemFiles, module: modules.Module | None) -> Devices:
     missed = sizes[: max(len(sizes) - count_calls(module), 0)]
     return Devices(
         missed=_sum_large(missed),
-        named=_sum_large(sizes),
+        in_sysfs=_sum_large(sizes),
         zone=0 if sizes else _sum_large([_measure_zone(root)]),
         module=module,
     )

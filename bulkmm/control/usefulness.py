@@ -92,9 +92,9 @@ def judge_usefulness(
 def _list_uses(kernel: Kernel, devices: Devices) -> Iterator[Use]:
     """Yield what work there is, and for which path."""
     root = kernel.root
-    if devices.served:
+    if devices.total:
         yield Use(
-            "memmap", f"{format_size(devices.served)} of devices have struct pages"
+            "memmap", f"{format_size(devices.total)} of devices have struct pages"
         )
     words = [modules.read_choice(root, file) for file in THP]
     thp = next((one for one in words if one not in ("", "inherit")), "never")

@@ -199,7 +199,7 @@ def estimate_early(
     module = modules.read_module(root)
     devices = missed_devices.survey_devices(root, module)
     nbytes = devices.missed
-    if not devices.named and not missed_devices.count_calls(module):
+    if not devices.in_sysfs and not missed_devices.count_calls(module):
         nbytes = devices.zone
     if nbytes:
         description = (
