@@ -3,9 +3,10 @@
 
 from pathlib import Path
 
-import figures
 import made
 import pytest
+import result_files
+import whole_operations
 from msgspec.structs import replace
 
 from bulkmm.results import conditions, submit
@@ -52,16 +53,18 @@ def test_nothing_tells_whose_machine_it_is() -> None:
     assert (submission.results, submission.ratios) == (before.results, before.ratios)
 
 
-@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("*/*.json")), ids=str)
+@pytest.mark.parametrize("file", sorted(result_files.RESULTS.glob("*/*.json")), ids=str)
 def test_results_takes_what_was_submitted(file: Path, tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     submit.anonymise_document(Document.read(file)).write(sent_file)
-    to = figures.take_result(sent_file, tmp_path)
-    assert to.relative_to(tmp_path) == file.relative_to(figures.RESULTS)
+    to = result_files.take_result(sent_file, tmp_path)
+    assert to.relative_to(tmp_path) == file.relative_to(result_files.RESULTS)
     assert file.stat().st_size < LARGEST
 
 
-@pytest.mark.parametrize("file", sorted(figures.RESULTS.glob("guest-*.json")), ids=str)
+@pytest.mark.parametrize(
+    "file", sorted(result_files.RESULTS.glob("guest-*.json")), ids=str
+)
 def test_results_takes_what_a_guest_counted(file: Path, tmp_path: Path) -> None:
     """Nothing of the machine that emulated it; the bind contains the function."""
     document = Document.read(file)
@@ -69,10 +72,10 @@ def test_results_takes_what_a_guest_counted(file: Path, tmp_path: Path) -> None:
     document.run["argv"] = ["/home/jane"]
     sent_file = tmp_path / "sent.json"
     document.write(sent_file)
-    to = figures.take_result(sent_file, tmp_path)
+    to = result_files.take_result(sent_file, tmp_path)
     assert to.name == file.name
     assert not [word for word in SECRET if word in to.read_text()]
-    assert 0.5 < figures.compute_share(Document.read(to)) < 1
+    assert 0.5 < whole_operations.compute_share(Document.read(to)) < 1
 
 
 def test_warnings_say_what_to_do() -> None:
@@ -95,7 +98,7 @@ def test_too_few_processes_are_not_taken(tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     replace(document, run=document.run | {"processes": 3}).write(sent_file)
     with pytest.raises(BulkmmError, match="n = 3, 6 needed for an interval"):
-        figures.take_result(sent_file, tmp_path)
+        result_files.take_result(sent_file, tmp_path)
 
 
 def test_only_native_results_of_debians_kernels() -> None:
@@ -140,4 +143,4 @@ def test_a_result_stays_within_results(tmp_path: Path) -> None:
     sent_file = tmp_path / "sent.json"
     replace(document, machine=document.machine | {"cpu": cpu}).write(sent_file)
     with pytest.raises(BulkmmError, match="no name of a folder"):
-        figures.take_result(sent_file, tmp_path / "results")
+        result_files.take_result(sent_file, tmp_path / "results")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import figures
 import pytest
+import result_files
 from docpages import BOOK, ROOT, name_page
 
 from bulkmm.report import headlines
@@ -59,13 +59,13 @@ def list_numbers(source: str, entries: str) -> list[str]:
 
 
 def is_of_results(source: str) -> bool:
-    return (figures.RESULTS / f"{source.partition(' ')[0]}.json").is_file()
+    return (result_files.RESULTS / f"{source.partition(' ')[0]}.json").is_file()
 
 
 def compute_figures(source: str, entries: str) -> Iterator[tuple[str, float]]:
     """Yield each figure of "FILE SCENARIO", and what the results say."""
     file, scenario = source.split()
-    document = json.loads((figures.RESULTS / f"{file}.json").read_text("utf-8"))
+    document = json.loads((result_files.RESULTS / f"{file}.json").read_text("utf-8"))
     results = [r for r in document["results"] if r["scenario"] == scenario]
     medians = {r["variant"]: r["median"] for r in results}
     ratios = {
@@ -129,7 +129,7 @@ def test_figures_are_told_from_other_numbers(text: str, numbers: list[str]) -> N
 
 def list_losses() -> Iterator[str]:
     """Yield the sources of what is proven to be slower in any result."""
-    for file in sorted(figures.RESULTS.glob("*/kernel-*.json")):
+    for file in sorted(result_files.RESULTS.glob("*/kernel-*.json")):
         document = Document.read(file)
         for ratio in document.ratios:
             of_module = (

@@ -6,6 +6,9 @@ import re
 import figures
 import made
 import pytest
+import result_files
+import result_notes
+import whole_operations
 from docpages import name_page
 from msgspec.structs import replace
 
@@ -16,7 +19,7 @@ STALE = "is not what results/ says now: run scripts/figures.py"
 
 
 def test_the_pages_are_in_step_with_the_results() -> None:
-    cpus = figures.read_results()
+    cpus = result_files.read_results()
     for file, make in figures.PAGES.items():
         text = file.read_text()
         assert text == make(text, cpus), f"{name_page(file)} {STALE}"
@@ -56,7 +59,7 @@ def test_the_readme_has_the_rows_of_the_cpu_that_it_names() -> None:
 
 def test_the_page_says_where_only_ratios_can_be_compared() -> None:
     documents = [made.kernel("6.12.1"), made.kernel("7.2.9"), made.kernel("7.3.4")]
-    assert figures.describe_amounts(documents) == ""
+    assert result_notes.describe_amounts(documents) == ""
     documents[1].results = [
         replace(result, bytes=result.bytes // 2) if result.size == 2 << 20 else result
         for result in documents[1].results
@@ -64,31 +67,33 @@ def test_the_page_says_where_only_ratios_can_be_compared() -> None:
     assert re.fullmatch(
         r"Not of the same .*: 1 GiB \(6\.12, 7\.3\) and 512 MiB \(7\.2\) in "
         r"thp-2m-populate\.",
-        figures.describe_amounts(documents),
+        result_notes.describe_amounts(documents),
     )
 
 
 def test_whole_operations_are_of_one_run() -> None:
     """Of the one with most of them; the page says how another run differs."""
-    cpu = figures.read_results()["AuthenticAMD-25-17-1"]
+    cpu = result_files.read_results()["AuthenticAMD-25-17-1"]
     all_kinds, hugetlb = cpu["populate"], cpu["populate-hugetlb"]
     ways = ("qemu-1", "qemu-2", "bulkmm-2", "touch", "fork")
-    key = figures.WHOLE
+    key = whole_operations.WHOLE
     assert [(key, way) in all_kinds.arms for way in ways] == [True] * 3 + [False] * 2
-    rates = {way: one["gb_per_s"] for way, one in figures.find_whole(cpu)}
-    assert rates == {way: figures.list_rates(hugetlb.arms[key, way]) for way in ways}
+    rates = {way: one["gb_per_s"] for way, one in whole_operations.find_whole(cpu)}
+    assert rates == {
+        way: whole_operations.list_rates(hugetlb.arms[key, way]) for way in ways
+    }
 
 
 def test_two_runs_of_the_same_are_told_apart() -> None:
-    cpu = figures.read_results()["AuthenticAMD-25-17-1"]
+    cpu = result_files.read_results()["AuthenticAMD-25-17-1"]
     runs = [cpu["populate"], cpu["populate-hugetlb"]]
-    text = figures.describe_repeated(runs)
+    text = whole_operations.describe_repeated(runs)
     assert "one for the rows and one for the grid: their intervals overlap." in text
     assert text in " ".join(figures.PAGE.read_text("utf-8").split())
-    assert figures.describe_repeated(runs[:1]) == ""
-    arm = runs[0].arms[figures.WHOLE, "qemu-1"]
+    assert whole_operations.describe_repeated(runs[:1]) == ""
+    arm = runs[0].arms[whole_operations.WHOLE, "qemu-1"]
     arm.ci95 = (1.0, 2.0)
-    assert "overlap, but for qemu-1." in figures.describe_repeated(runs)
+    assert "overlap, but for qemu-1." in whole_operations.describe_repeated(runs)
 
 
 def test_the_page_says_which_code_was_measured() -> None:
@@ -97,8 +102,8 @@ def test_the_page_says_which_code_was_measured() -> None:
     arm = document.results[0]
     for backend in ("no-such", "rep-b"):
         document.results.append(replace(arm, arm="bulkmm", backend=backend))
-    assert figures.describe_code(document) == (
+    assert result_notes.describe_code(document) == (
         "Code: revision abc123 with changes, 2026-01-31, with backends that core/ no "
         "longer has: no-such."
     )
-    assert {"avx512-t0", "avx2", "clzero"} <= figures.list_backends()
+    assert {"avx512-t0", "avx2", "clzero"} <= result_notes.list_backends()

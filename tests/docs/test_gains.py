@@ -3,8 +3,8 @@
 
 import re
 
-import figures
 import made
+import patch_tables
 import pytest
 
 from bench.kernel import patched
@@ -47,7 +47,9 @@ def test_a_row_is_the_gain_and_the_shares_of_others(document: Document) -> None:
 
 def test_the_page_has_each_cpu(document: Document) -> None:
     marks = "<!-- generated: begin -->\nold\n<!-- generated: end -->\n"
-    text = figures.update_upstream(marks, {"one": {"patched-7.3": document}, "two": {}})
+    text = patch_tables.update_upstream(
+        marks, {"one": {"patched-7.3": document}, "two": {}}
+    )
     model = document.machine["cpu"]["model"]
     assert text.count("### ") == 1
     assert f"### {model}" in text
@@ -65,6 +67,6 @@ def test_changed_patches_are_told(document: Document) -> None:
     kind = kernel_kinds.find_kind("patched")
     assert kind
     note = f"have changed since {PATCHED}."
-    assert note in " ".join(figures.make_gains([document]))
+    assert note in " ".join(patch_tables.make_gains([document]))
     document.run["against"] = kind.release("7.3.4+deb13")
-    assert "changed" not in " ".join(figures.make_gains([document]))
+    assert "changed" not in " ".join(patch_tables.make_gains([document]))
