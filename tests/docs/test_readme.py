@@ -24,6 +24,13 @@ def test_it_can_be_read_in_minutes() -> None:
     assert len(text.split()) <= WORDS
 
 
+def test_what_is_emulated_is_said_where_it_is_offered() -> None:
+    (audience,) = (line for line in README.split("\n- ") if "CXL" in line)
+    assert "CXL and GPUs: emulated only" in audience
+    book = (ROOT / "docs" / "README.md").read_text()
+    assert "CXL and GPU memory: emulated only" in book
+
+
 def test_the_whole_is_of_the_run_that_the_pages_have() -> None:
     ((_, cpu),) = figures.FIGURES.findall(README)
     ways = json.loads(headlines.WHOLE_FILE.read_text("utf-8"))["cpus"][cpu]
