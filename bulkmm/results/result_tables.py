@@ -35,6 +35,7 @@ MODULE_ARMS = ("bulkmm", "pte", "block")
 NUMBERS = ("n", "GB/s")  # headings of right-aligned columns
 FASTER = f"N{TIMES}: time of the base / time of the variant."
 PAIRED = "Medians of the ratios within rounds, not ratios of the medians printed."
+CONTROLS = "A/A ratios are medians, too: in one process the control may move by more."
 OF_LIMIT = "Of limit: time of the limit / time of the variant; 1.00: at the limit."
 FEWER = "N %: share of the work of the base that is gone; below 0: there is more."
 BRACKETS = f"(a{DASH}b): 95 % interval. [a{DASH}b]: range of fewer than six samples."
@@ -328,12 +329,14 @@ def list_notes(documents: list[Document], show: Show = DEFAULT) -> list[str]:
             figures = "; ".join(published_figures.list_figures(scenario))
             machine = f"published ({published_figures.MACHINE})"
             notes += [f"{scenario}, {machine}: {figures}"] if figures else []
-        notes += [] if show.full else size_grid.describe_controls(document)
+        controls = [] if show.full else size_grid.describe_controls(document)
+        notes += controls
         notes += conditions.list_footnotes(document)
         notes += [] if show.full else _describe_rest(document, show)
         if document.printed().ratios:
             notes.append(FEWER if document.counts_work else FASTER)
         notes += [PAIRED] if "processes" in document.run else []
+        notes += [CONTROLS] if controls and "processes" in document.run else []
         if size_grid.is_of_kernel(document) and _has_limit(document):
             notes.append(OF_LIMIT)
     return list(dict.fromkeys([*notes, LEGEND]))

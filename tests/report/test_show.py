@@ -116,6 +116,21 @@ def test_columns_without_any_figure_are_left_out() -> None:
     assert {len(row) for row in table.rows} == {1, 4}
 
 
+def test_what_the_line_of_a_control_has_is_told() -> None:
+    """Of one process, none: there is no median of several."""
+    document = made.kernel()
+    notes = result_tables.list_notes([document, document])
+    assert [note.startswith("A/A control") for note in notes].count(True) == 1
+    assert notes.count(result_tables.CONTROLS) == 1
+    assert "medians" in result_tables.CONTROLS
+    del document.run["processes"]
+    assert result_tables.CONTROLS not in result_tables.list_notes([document])
+    document = made.kernel()
+    for result in document.results:
+        result.control = ""
+    assert result_tables.CONTROLS not in result_tables.list_notes([document])
+
+
 def test_where_the_other_ratios_are_is_told() -> None:
     document = Document.read(RESULT_FILE)
     rows = result_tables.make_tables([document])[0].rows
