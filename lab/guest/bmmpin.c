@@ -2,7 +2,8 @@
 /*
  * Allocates folios of 2 MiB in ways that bmmfault does not have: for a device,
  * for a guest, locked, or inside a system call that touches them. The module's
- * tracepoint tells who cleared them, and how.
+ * tracepoint tells who cleared them, and how. With -t it then touches as many
+ * that nobody has asked for.
  */
 #include <linux/if_xdp.h>
 #include <linux/kvm.h>
@@ -23,12 +24,15 @@ static char *fresh(void)
 	return advised(BYTES, HUGE_BYTES, MADV_HUGEPAGE);
 }
 
-static void touch(char **word)
+static void touch_each(char *at)
 {
-	char *at = fresh();
-
 	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
 		*(volatile char *)(at + i) = 1;
+}
+
+static void touch(char **word)
+{
+	touch_each(fresh());
 }
 
 /* read(2), a page each time: the kernel stores to it. */
@@ -59,15 +63,20 @@ static void grow_locked_heap(char **word)
 		err(1, "mlockall");
 	if (sbrk(BYTES) == (void *)-1)
 		err(1, "sbrk of locked memory");
+	if (munlockall()) /* or what is mapped later is locked as well */
+		err(1, "munlockall");
 }
 
-/* Memory locked while read-only, then made writable. */
+/*
+ * Memory that nobody may read when it is locked, so that mlock() faults nothing
+ * in, not even zeros; then made writable.
+ */
 static void protect(char **word)
 {
 	char *at = fresh();
 
-	if (mprotect(at, BYTES, PROT_READ) || mlock(at, BYTES) ||
-	    mprotect(at, BYTES, PROT_READ | PROT_WRITE))
+	if (mprotect(at, BYTES, PROT_NONE) || !mlock(at, BYTES) ||
+	    errno != ENOMEM || mprotect(at, BYTES, PROT_READ | PROT_WRITE))
 		err(1, "mlock and mprotect");
 }
 
@@ -85,16 +94,22 @@ static char *fresh_shared(void)
 
 static void touch_shared(char **word)
 {
-	char *at = fresh_shared();
-
-	for (size_t i = 0; i < BYTES; i += HUGE_BYTES)
-		*(volatile char *)(at + i) = 1;
+	touch_each(fresh_shared());
 }
 
 static void populate_shared(char **word)
 {
 	if (madvise(fresh_shared(), BYTES, MADV_POPULATE_WRITE))
 		err(1, "MADV_POPULATE_WRITE");
+}
+
+/* Of a pool of hugetlb pages that the caller has left empty. */
+static void be_refused(char **word)
+{
+	int fd = memfd_of(BYTES, MFD_HUGETLB);
+
+	if (!fallocate(fd, 0, 0, BYTES) || errno != ENOSPC)
+		err(1, "fallocate() of what the pool lacks");
 }
 
 /* A memfd given to devices. */
@@ -217,6 +232,7 @@ int main(int argc, char **argv)
 		{ "shared-touch", 0, 0, touch_shared },
 		{ "shared-populate", 0, 0, populate_shared },
 		{ "udmabuf", 0, 0, udmabuf },
+		{ "fallocate-refused", 0, 0, be_refused },
 		{ "io-uring", 0, 0, uring },
 		{ "af-xdp", 0, 0, xdp },
 		{ "vfio DEVICE GROUP", 2, 2, vfio },
@@ -227,5 +243,12 @@ int main(int argc, char **argv)
 #endif
 	};
 
-	return RUN_ONE(commands, argc, argv);
+	int touches = argc > 1 && !strcmp(argv[1], "-t");
+	int code;
+
+	argv[touches] = argv[0];
+	code = RUN_ONE(commands, argc - touches, argv + touches);
+	if (!code && touches)
+		touch(NULL);
+	return code;
 }

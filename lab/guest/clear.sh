@@ -212,13 +212,6 @@ brought_by_all() {
 	must_write "$THP_2M" madvise
 }
 
-# the same with the huge zero page in use
-brought_over_zeros() {
-	must_write "$HUGE/use_zero_page" 1
-	brought "$@"
-	must_write "$HUGE/use_zero_page" 0
-}
-
 # of a guest, where the kernel can
 brought_prefaulted() {
 	bmmpin kvm-can-prefault

@@ -46,8 +46,6 @@ LOCKED = ("brk-locked", "mprotect-locked")
 PREFAULT, PREFAULT_SINCE = "kvm-prefault", "6.11"
 GUESTS = (PREFAULT, "kvm-run")  # of x86-64
 TOUCHED = (*TOUCHING, "kvm-run")
-# 6.12 splits the huge zero page on a write
-WHOLE_ZERO_PAGE = "7.3"
 LATENCIES = {  # states with target latencies
     "off": "clear=off",
     "10ms": "clear=auto clear/latency_us=10000",
@@ -165,7 +163,7 @@ class Used(Clear):
             lines.append(f"must insmod /lib/modules/vfio_iommu_type1.ko {unsafe}")
         lines += ["folios thp 2048", "state auto clear=auto"]
         lines += [f"brought {way}" for way in (*TOUCHING, *POPULATING)]
-        lines += ["brought_by_all brk-locked", "brought_over_zeros mprotect-locked"]
+        lines += ["brought_by_all brk-locked", "brought mprotect-locked"]
         if pc:
             lines += ["brought_prefaulted", "brought kvm-run", "brought_by_device"]
         lines += ["must_write $CLEAR/cached_max 0", "brought touch", "state absent"]
@@ -191,13 +189,10 @@ def _check_way(event: Event, release: str) -> Check:
         return Check(f"{way}: skipped", ok=ok, detail=f"the kernel lacks {lacks}")
     touched = way in TOUCHED and event["cached_max"] > 0
     wanted, unwanted = ("cached", "streaming") if touched else ("streaming", "cached")
-    splits = way == "mprotect-locked" and not is_at_least(release, WHOLE_ZERO_PAGE)
     name = f"{way} {'is a touch' if touched else 'bypasses the cache'}"
     if not event["cached_max"]:
         name += " with cached_max 0"
-    return base.check_values(
-        name, [event], {unwanted: 0}, ok=event[wanted] > 0 or splits
-    )
+    return base.check_values(name, [event], {unwanted: 0}, ok=event[wanted] > 0)
 
 
 def _model(outcome: Outcome) -> str:

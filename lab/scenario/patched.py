@@ -12,7 +12,8 @@ from lab.machine.ktap import Case
 from lab.machine.suites import FORK
 from lab.machine.vm import Outcome
 from lab.scenario import base
-from lab.scenario.base import Scenario
+from lab.scenario.base import Event, Scenario
+from lab.scenario.clear import allocator_clears
 
 # by path: what its first hook may say where the kernel has the series of its name, and
 # where not; the function of vmap is inlined (-2) as the compiler likes
@@ -21,8 +22,9 @@ OTHERWISE = {"memmap": ("0",), "vmap": ("0", "-2")}
 LARGEST = f"{1 << 20} kB"  # hugetlb pages
 FOLIOS, HUGE_PAGES = 4, 512  # of 2 MiB
 BRK_LOCKED = "brk-locked"  # a heap has no advice
-# ways of bmmfault, and (pinned or locked, tmpfs) of bmmpin, which has as many folios
-POPULATED = {
+# ways of bmmfault (thp, hugetlb) and of bmmpin, which has as many folios; then the same
+# process touches as many
+WAYS = {
     "thp": ("write-first", "read", "madv-populate", "map-populate"),
     "pinned": (
         "touch",
@@ -33,9 +35,24 @@ POPULATED = {
         "io-uring",
     ),
     "tmpfs": ("shared-touch", "shared-populate", "udmabuf"),
+    "refused": ("fallocate-refused",),
     "hugetlb": ("write-first", "memfd", "madv-populate", "map-populate", "fallocate"),
 }
-TOUCHING = ("write-first", "read", "memfd", "touch", "read-call", "shared-touch")
+BY_BMMFAULT = ("thp", "hugetlb")
+# these populate nothing
+TOUCHING = (
+    *("write-first", "read", "memfd", "touch", "read-call", "shared-touch"),
+    "fallocate-refused",
+)
+# huge pages that come in, by counter, with those that are touched after; bmmfault
+# itself says of which size hugetlb pages are
+TWICE = {"anonymous": 2 * FOLIOS, "shared": 0}
+EXPECTED_HUGE = {
+    "thp": TWICE,
+    "pinned": TWICE,
+    "tmpfs": {"anonymous": FOLIOS, "shared": FOLIOS},
+    "refused": {"anonymous": FOLIOS, "shared": 0},
+}
 
 
 class Kunit(Scenario):
@@ -91,45 +108,67 @@ class Populated(Scenario):
 
     def lines(self) -> list[str]:
         lines = [
+            "zeroing",
             "modules bulkmm_lab",
             "folios thp 2048",
             "must_write $HUGE/shmem_enabled always",
         ]
-        for kind, ways in POPULATED.items():
+        for kind, ways in WAYS.items():
             if kind == "hugetlb":
                 lines.append(f"folios hugetlb 2048 {FOLIOS}")
-            for way in ways:
-                few = f"-n {FOLIOS} -b {FOLIOS} {kind} 2048"
-                program = f"bmmfault {few}" if kind in ("thp", "hugetlb") else "bmmpin"
-                call = "past_by_all" if way == BRK_LOCKED else "past"
-                lines.append(f"{call} {kind} {way} {program} {way}")
+            lines += [_line(kind, way) for way in ways]
         return [*lines, "must rmmod bulkmm_lab"]
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
         events = outcome.of("past")
         ways = [f"{event['kind']} {event['way']}" for event in events]
-        wanted = [f"{kind} {way}" for kind, ways in POPULATED.items() for way in ways]
+        wanted = [f"{kind} {way}" for kind, ways in WAYS.items() for way in ways]
         yield Check(base.WHOLE, ways == wanted, f"ways: {len(ways)}")
         for event, way in zip(events, ways, strict=True):
-            touched = event["way"] in TOUCHING
-            pages, whole = int(event["pages"]), FOLIOS * HUGE_PAGES
-            turns = (0,) if touched else self._count_turns(outcome, event["kind"])
-            name = f"{way}: {'in' if touched else 'past'} the caches"
-            ok = pages in [turn * whole for turn in turns]
-            yield Check(name, ok, f"{pages} of {whole} pages past them")
+            if event["kind"] in EXPECTED_HUGE:
+                yield _check_huge(event, way)
+            yield _check_caches(outcome, event, way)
 
-    def _count_turns(self, outcome: Outcome, kind: str) -> tuple[int, ...]:
-        """Return how often huge pages of a kind may be cleared.
 
-        Those of tmpfs are cleared again after the allocator has done so, and before
-        7.0 anonymous ones are.
-        """
-        release = str(outcome.of("start")[0]["release"])
-        anonymous_once = kind != "tmpfs" and is_at_least(release, "7.0")
-        if kind == "hugetlb" or anonymous_once:
-            return (1,)
-        setting = self.options.init_on_alloc
-        return (1, 2) if setting is None else (1 + int(setting),)
+def _line(kind: str, way: str) -> str:
+    """Return the line of a way, after which the same process touches other memory."""
+    program = f"bmmpin -t {way}"
+    if kind in BY_BMMFAULT:
+        folios = f"-n {2 * FOLIOS} -b {FOLIOS}"
+        program = f"bmmfault {folios} {kind} 2048 {way} write-first"
+    call = "past_by_all" if way == BRK_LOCKED else "past"
+    return f"{call} {kind} {way} {program}"
+
+
+def _check_huge(event: Event, way: str) -> Check:
+    """Check that as many huge pages came in as were asked for: no small ones."""
+    counts = EXPECTED_HUGE[event["kind"]]
+    ok = all(int(event[name]) == many for name, many in counts.items())
+    texts = (f"{name} {event[name]} of {many}" for name, many in counts.items())
+    return Check(f"{way}: huge pages", ok, ", ".join(texts))
+
+
+def _check_caches(outcome: Outcome, event: Event, way: str) -> Check:
+    """Check that what is populated is cleared past the caches, and nothing else."""
+    touched, pages = event["way"] in TOUCHING, int(event["pages"])
+    turns = 0 if touched else _count_turns(outcome, event["kind"])
+    expected = turns * FOLIOS * HUGE_PAGES
+    name = "in the caches" if touched else "past the caches, a touch after it in them"
+    detail = f"{pages} pages past them, {expected} expected"
+    return Check(f"{way}: {name}", pages == expected, detail)
+
+
+def _count_turns(outcome: Outcome, kind: str) -> int:
+    """Return how often huge pages of a kind are cleared.
+
+    Those of tmpfs are cleared again after the allocator has done so, and before 7.0
+    anonymous ones are.
+    """
+    release = str(outcome.of("start")[0]["release"])
+    anonymous_once = kind != "tmpfs" and is_at_least(release, "7.0")
+    if kind == "hugetlb" or anonymous_once:
+        return 1
+    return 1 + allocator_clears(outcome)
 
 
 class Hooks(Scenario):
@@ -203,7 +242,7 @@ SCENARIOS = (
         "clear-patched",
         "which calls clear past the caches on a kernel with the patches in upstream/",
         "all pages that a call populates or pins, with init_on_alloc too; none that "
-        "is touched",
+        "is touched, nor by the same process later; all of them in huge pages",
         family="clear",
         path="clear",
         takes=("init_on_alloc",),

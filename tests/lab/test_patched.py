@@ -211,23 +211,45 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
         assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
 
 
-def test_what_is_populated_is_cleared_past_the_caches() -> None:
-    work = scenario.find_scenario("clear-patched").make()
-    whole = patched.FOLIOS * patched.HUGE_PAGES
-    events = [
-        on("past", kind=kind, way=way, pages=0 if way in patched.TOUCHING else whole)
-        for kind, ways in patched.POPULATED.items()
+LEAKY = "past the caches, a touch after it in them"
+WHOLE_PAGES = patched.FOLIOS * patched.HUGE_PAGES
+
+
+def report_ways(*, anonymous: int = 1, shared: int = 1) -> list[Event]:
+    """Return reports of every way, and how often each kind was cleared."""
+    turns = {"tmpfs": shared, "hugetlb": 1}
+    return [
+        on(
+            "past",
+            kind=kind,
+            way=way,
+            pages=0
+            if way in patched.TOUCHING
+            else turns.get(kind, anonymous) * WHOLE_PAGES,
+            **patched.EXPECTED_HUGE.get(kind, {}),
+        )
+        for kind, ways in patched.WAYS.items()
         for way in ways
     ]
-    outcome = Outcome([on("start", release="7.3.4"), *events])
+
+
+def prepare_judge(
+    events: list[Event], *, release: str = "7.3.4", allocator: str = "off"
+) -> tuple[scenario.Scenario, Outcome]:
+    begin = [on("start", release=release), on("zeroing", allocator=allocator)]
+    work = scenario.find_scenario("clear-patched").make()
+    return work, Outcome([*begin, *events])
+
+
+def test_what_is_populated_is_cleared_past_the_caches() -> None:
+    work, outcome = prepare_judge(report_ways())
     assert failing(work, outcome) == set()
     for way, pages, check in (
-        ("fallocate", 0, "hugetlb fallocate: past the caches"),
-        ("io-uring", whole - 512, "pinned io-uring: past the caches"),
+        ("fallocate", 0, f"hugetlb fallocate: {LEAKY}"),
+        ("io-uring", WHOLE_PAGES - 512, f"pinned io-uring: {LEAKY}"),
         ("memfd", 512, "hugetlb memfd: in the caches"),
-        ("mlock", 2 * whole, "pinned mlock: past the caches"),
-        ("shared-touch", whole, "tmpfs shared-touch: in the caches"),
-        ("udmabuf", 0, "tmpfs udmabuf: past the caches"),
+        ("shared-touch", WHOLE_PAGES, "tmpfs shared-touch: in the caches"),
+        ("udmabuf", 0, f"tmpfs udmabuf: {LEAKY}"),
     ):
         changed = judgelib.changed(outcome, on(way=way), on(pages=pages))
         assert failing(work, changed) == {check}
@@ -235,32 +257,59 @@ def test_what_is_populated_is_cleared_past_the_caches() -> None:
     assert failing(work, missing) == {base.WHOLE}
 
 
-@pytest.mark.parametrize("release", ["6.12.117", "7.3.4"])
-def test_tmpfs_clears_again_what_the_allocator_has(release: str) -> None:
-    whole = patched.FOLIOS * patched.HUGE_PAGES
-    start = on("start", release=release)
-    check = "tmpfs udmabuf: past the caches"
-    for init_on_alloc, turns in ((0, 1), (1, 2)):
-        work = scenario.find_scenario("clear-patched").make(init_on_alloc=init_on_alloc)
-        for wrong in (turns - 1, turns + 1):
-            event = on("past", kind="tmpfs", way="udmabuf", pages=wrong * whole)
-            assert check in failing(work, Outcome([start, event]))
-        event = on("past", kind="tmpfs", way="udmabuf", pages=turns * whole)
-        assert check not in failing(work, Outcome([start, event]))
+@pytest.mark.parametrize(
+    "way",
+    ["mlock", "mprotect-locked", patched.BRK_LOCKED, "io-uring", "udmabuf"],
+)
+def test_a_touch_after_populating_is_cleared_in_the_caches(way: str) -> None:
+    """Else the task still says that it populates."""
+    work, outcome = prepare_judge(report_ways())
+    leaked = judgelib.changed(outcome, on(way=way), on(pages=2 * WHOLE_PAGES))
+    (check,) = failing(work, leaked)
+    assert check.endswith(f" {way}: {LEAKY}")
+    late = judgelib.changed(outcome, on(way="fallocate-refused"), on(pages=WHOLE_PAGES))
+    assert failing(work, late) == {"refused fallocate-refused: in the caches"}
 
 
-def test_6_12_clears_twice_where_the_allocator_does() -> None:
-    whole = patched.FOLIOS * patched.HUGE_PAGES
-    ways = [("thp", "map-populate"), ("pinned", "mlock"), ("hugetlb", "fallocate")]
-    events = [on("past", kind=kind, way=way, pages=whole) for kind, way in ways]
-    once = Outcome([on("start", release="6.12.117"), *events])
-    twice = judgelib.changed(once, on(kind="thp"), on(pages=2 * whole))
-    twice = judgelib.changed(twice, on(kind="pinned"), on(pages=2 * whole))
-    anonymous = {"thp map-populate: past the caches", "pinned mlock: past the caches"}
-    for init_on_alloc, wrong, right in ((0, twice, once), (1, once, twice)):
-        work = scenario.find_scenario("clear-patched").make(init_on_alloc=init_on_alloc)
-        assert failing(work, wrong) == {base.WHOLE, *anonymous}
-        assert failing(work, right) == {base.WHOLE}
+@pytest.mark.parametrize("way", patched.WAYS["hugetlb"])
+def test_a_process_touches_after_it_populates(way: str) -> None:
+    lines = scenario.find_scenario("clear-patched").make().lines()
+    (line,) = (one for one in lines if one.startswith(f"past hugetlb {way} "))
+    assert line.endswith(f" -n 8 -b 4 hugetlb 2048 {way} write-first")
+
+
+def test_small_pages_prove_nothing() -> None:
+    """They are cleared in the caches whoever asks for them."""
+    work, outcome = prepare_judge(report_ways())
+    for way, few in (
+        ("touch", {"anonymous": 0}),
+        ("write-first", {"anonymous": 7}),
+        ("shared-touch", {"shared": 0}),
+        ("udmabuf", {"anonymous": 0}),
+        ("fallocate-refused", {"anonymous": 0}),
+    ):
+        changed = judgelib.changed(outcome, on(way=way), few)
+        (check,) = (one for one in work.checks(changed) if not one.ok)
+        assert check.name.endswith(f" {way}: huge pages")
+        (name,) = few
+        assert f"{name} {few[name]} of " in check.detail
+
+
+@pytest.mark.parametrize(
+    ("release", "anonymous"), [("6.12.117", 2), ("7.3.4", 1)], ids=["6.12", "7.3"]
+)
+def test_what_the_allocator_clears_is_cleared_again(
+    release: str, anonymous: int
+) -> None:
+    once = report_ways()
+    twice = report_ways(anonymous=anonymous, shared=2)
+    work, outcome = prepare_judge(once, release=release)
+    assert failing(work, outcome) == set()
+    work, outcome = prepare_judge(twice, release=release, allocator="on")
+    assert failing(work, outcome) == set()
+    work, outcome = prepare_judge(once, release=release, allocator="on")
+    kinds = {check.split()[0] for check in failing(work, outcome)}
+    assert kinds == {"tmpfs", *(("thp", "pinned") if anonymous == 2 else ())}
 
 
 @pytest.mark.vm
