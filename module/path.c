@@ -136,6 +136,7 @@ static int path_attach_needed(const struct bmm_path *path,
 			      bmm_hook_attach(hook);
 		if (err)
 			return err;
+		WRITE_ONCE(hook->err_subject, hook->symbol);
 	}
 	return 0;
 }
@@ -171,8 +172,9 @@ static int path_attach(struct bmm_path *path)
 {
 	const char *err_subject = NULL;
 	struct bmm_hook *hook;
-	int err = inert ? -ECANCELED : bmm_path_prepare(path, &err_subject);
+	int err = inert ? -ECANCELED : bmm_path_check_gain(path, &err_subject);
 
+	err = err ?: bmm_path_prepare(path, &err_subject);
 	err = err ?: path_attach_needed(path, &err_subject);
 	bmm_for_each_hook(hook, path) {
 		path_attach_hook(path, hook, err, err ? err_subject : NULL);

@@ -72,7 +72,11 @@ static int kernel_has(const char *name)
 	return !IS_ERR_VALUE(address) || address == -EADDRNOTAVAIL;
 }
 
-static int path_check_gain(const struct bmm_path *path, const char **err_subject)
+/*
+ * -EALREADY if the kernel does the path's work itself, and what tells so. A
+ * path that needs the hooks of this one may have a use all the same.
+ */
+int bmm_path_check_gain(const struct bmm_path *path, const char **err_subject)
 {
 	size_t i;
 	int has;
@@ -106,12 +110,11 @@ static int path_find_calls(const struct bmm_path *path, const char **err_subject
 	return 0;
 }
 
-/* What the path needs besides hooks, and the symbol, option or member at fault. */
+/* What hooks of the path need, and the symbol, option or member at fault. */
 int bmm_path_prepare(const struct bmm_path *path, const char **err_subject)
 {
 	int err = path_check_config(path, err_subject);
 
-	err = err ?: path_check_gain(path, err_subject);
 	err = err ?: bmm_layout_check(path->name, err_subject);
 	if (!err && path->prepare) {
 		*err_subject = path->prepare_symbol;

@@ -136,24 +136,36 @@ case_callers() {
 	must remove
 }
 
-# a kernel with the function of upstream/7.3/memmap or a member of Linux 7.4, whichever
-# one plays it
+# a kernel with a function of upstream/ or a member of Linux 7.4, whichever one plays
+# it: PATH ITS-NAME PLAYED-BY MODE...
 case_replaced() {
-	for row in "memmap __memmap_init_zone_device memmap_init_zone_device" \
-		"memmap mem_section.compound_page_order mem_section.usage" \
-		"hotplug zone.pages_with_online_memmap zone.contiguous"; do
+	for row in "memmap __memmap_init_zone_device memmap_init_zone_device on" \
+		"memmap mem_section.compound_page_order mem_section.usage on" \
+		"clear __clear_pages_nt memmap_init_zone_device auto cached streaming" \
+		"hotplug zone.pages_with_online_memmap zone.contiguous on"; do
 		# shellcheck disable=SC2086 # words
 		set -- $row
-		load "fault_symbol=$2" "fault_other=$3" "$1=on"
-		check "replaced: hook says $2" says_of "$1" -114 "$2" \
+		path=$1 name=$2 player=$3
+		shift 3
+		load "fault_symbol=$name" "fault_other=$player" "$path=$1"
+		check "replaced: hook says $name" says_of "$path" -114 "$name" \
 			"the kernel does the path's work itself"
-		check "replaced: one line in the log says $2" \
-			[ "$(dmesg | grep -c " bulkmm: $1: off: $2: ")" = 1 ]
-		check "replaced: on is refused" refused write "$BULKMM/$1/mode" on
-		check "replaced: mode is off" reads "$BULKMM/$1/mode" "[off] on"
-		[ "$1" = hotplug ] || comes_up "replaced by $2" 0
+		check "replaced: one line in the log says $name" \
+			[ "$(dmesg | grep -c " bulkmm: $path: off: $name: ")" = 1 ]
+		check "replaced: on is refused" refused write "$BULKMM/$path/mode" "$1"
+		check "replaced: mode is off" reads "$BULKMM/$path/mode" "[off] $*"
+		[ "$path" != memmap ] || comes_up "replaced by $name" 0
+		[ "$path" != clear ] || lends
 	done
 	must remove
+}
+
+# prezero borrows the hook of clear, which has no use here; 6.1 has no prezero
+lends() {
+	grep -q " enqueue_hugetlb_folio$" /proc/kallsyms || return 0
+	check "replaced: prezero is on" write "$PREZERO/mode" on
+	check "replaced: with the hook of clear" says_of clear 0 folio_zero_user
+	write "$PREZERO/mode" off
 }
 
 # a kernel of a series that the module was not built for: Ubuntu's 6.8 among them
@@ -357,8 +369,8 @@ hook_refused() {
 
 # what keeps paths from a kernel that does their work itself, if anything does
 hook_patched() {
-	load memmap=on vmap=pte
-	for path in memmap vmap; do
+	load memmap=on clear=auto alloc=auto prezero=on vmap=pte
+	for path in memmap clear alloc prezero vmap; do
 		read -r errno says <"$BULKMM/$path/hook"
 		report patched-hook path=$path errno="$errno" says="$says"
 	done

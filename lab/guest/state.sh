@@ -28,7 +28,7 @@ state() {
 }
 
 # every path that the kernel has, and whose work it does not do itself
-ALL_ON="memmap=on? clear=auto prezero=on? alloc=auto? copy=on? vmap=block? hotplug=on"
+ALL_ON="memmap=on? clear=auto? prezero=on? alloc=auto? copy=on? vmap=block? hotplug=on"
 all_on() {
 	# shellcheck disable=SC2086 # words
 	state on $ALL_ON

@@ -14,7 +14,7 @@ mm_state() {
 	case $1 in
 	on) all_on ;;
 	streaming)
-		state streaming clear=streaming alloc=streaming? clear/min_pages=2
+		state streaming clear=streaming? alloc=streaming? clear/min_pages=2
 		;;
 	esac
 }

@@ -62,6 +62,11 @@ class Kind:
         return [*planted, *(list_patches(self.series) if self.patched else ())]
 
     @property
+    def subjects(self) -> set[str]:
+        """Return the names of their series: memmap, clear and so on."""
+        return {patch.parent.name for patch in self.patches}
+
+    @property
     def test_patches(self) -> list[Path]:
         """Return those of its series that only change the kernel's selftests.
 

@@ -137,6 +137,18 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
             "not needed",
             "the kernel does its work itself: it has __memmap_init_zone_device()",
         ),
+        # nor where it clears ranges, past the caches if they are populated
+        *(
+            (
+                [add_line(f"0 T {name}")],
+                path,
+                "not needed",
+                f"the kernel does its work itself: it has {name}()",
+            )
+            for name in ("clear_pages_nt", "__clear_pages_nt")
+            for path in ("clear", "alloc")
+        ),
+        ([add_line("0 T __clear_pages_nt")], "prezero", YES, ""),
         # not needed where the allocator does not clear; inlined where not it alone does
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
         ([HIGH, NO_ZEROING], "alloc", "not needed", "init_on_alloc is off: "),

@@ -192,10 +192,9 @@ def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
 @pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
 def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
     work = scenario.find_scenario("hook-patched").make()
-    series = {patch.parent.name for patch in kind.patches}
     start = on("start", release=kind.release("7.3.4+deb13"))
     hooks = {
-        path: (patched.REFUSALS if path in series else patched.OTHERWISE)[path]
+        path: (patched.REFUSALS if kind.patched else patched.OTHERWISE)[path]
         for path in patched.REFUSALS
     }
     events = [
@@ -209,6 +208,30 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
         assert failing(work, changed) == {f"{path}: {' or '.join(errors)}"}
         missing = judgelib.changed(outcome, on(path=path), DROP)
         assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
+
+
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
+def test_the_kernels_own_tests_use_clear_unless_the_patches_clear(kind: Kind) -> None:
+    work = scenario.find_scenario("upstream-mm").make()
+    outcome = Outcome([on("start", release=kind.release("7.3.4+deb13"))])
+    checks = {check.name: check.ok for check in work.checks(outcome)}
+    # nothing was served
+    expected = (
+        {"huge pages were left to the patches": True}
+        if kind.patched
+        else {"huge pages were served meanwhile": False}
+    )
+    assert expected.items() <= checks.items()
+
+
+def test_waits_with_clear_off_force_no_backend() -> None:
+    work = scenario.find_scenario("clear-latency").make(arms=("off",))
+    states = {line for line in work.lines() if line.startswith(STATES)}
+    assert states == {"state off clear=off", "state absent"}
+    assert not {"traced", "bounds"} & {line.split()[0] for line in work.lines()}
+    late = on("late", arm="off", kib=2048, way="write-middle", late_samples=9)
+    outcome = Outcome([on("preemption", model="none"), late])
+    assert failing(work, outcome) == set()
 
 
 LEAKY = "past the caches, a touch after it in them"
