@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Unit tests of the patches: reading KTAP, judging it, and a kernel that runs them."""
 
+import re
 from pathlib import Path
 
 import judgelib
@@ -8,6 +9,7 @@ import lablib
 import pytest
 from judgelib import DROP, Event, failing, on
 
+from bulkmm.control import requirements
 from lab import scenario
 from lab.machine import kernel_kinds, kernels
 from lab.machine.kernel_kinds import Kind
@@ -208,6 +210,21 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
         assert failing(work, changed) == {f"{path}: {' or '.join(errors)}"}
         missing = judgelib.changed(outcome, on(path=path), DROP)
         assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
+
+
+@pytest.mark.parametrize("name", kernel_kinds.PATCHED)
+def test_the_patches_add_what_keeps_a_path_off(name: str) -> None:
+    kind = kernel_kinds.find_kind(name)
+    assert kind
+    text = "".join(map(kernel_kinds.read_changes, kind.patches))
+    added = "".join(re.findall(r"^\+.*\n", text, re.MULTILINE))
+    signs = {
+        path.name: path.without_functions
+        for path in requirements.read_table(kind.arch.name).paths
+    }
+    for path in ("memmap", "clear", "alloc"):
+        # called as in C, or begun as in assembler
+        assert re.search(rf"\b({'|'.join(signs[path])})[()]", added)
 
 
 @pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
