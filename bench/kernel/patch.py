@@ -45,7 +45,8 @@ class Plan:
     pointer: Placed  # the text that holds function pointers: the kernel
     returns: int | None  # address of the return thunk; None: plain RET
     alt: struct.Struct = ALT
-    paravirt: tuple[int, int] = (0, 0)  # of 6.1: addresses of pv_ops and of its NOP
+    pv_ops: int = 0  # of 6.1: its address
+    nop: int = 0  # address of the function that pv_ops has where nothing is to be done
 
 
 def make_nops(count: int) -> bytes:
@@ -56,7 +57,7 @@ def make_nops(count: int) -> bytes:
 
 def apply_patches(text: Placed, plan: Plan) -> None:
     """Apply all patches, in the kernel's order."""
-    if plan.paravirt[0]:
+    if plan.pv_ops:
         _paravirt(text, plan)
     for site in _sites(text, "retpoline"):
         _retpoline(text, site, plan)
@@ -104,11 +105,10 @@ def _retpoline(text: Placed, site: int, plan: Plan) -> None:
 
 def _paravirt(text: Placed, plan: Plan) -> None:
     """Replace calls by way of pv_ops by direct ones."""
-    ops, nop = plan.paravirt
     table = text.read(*text.section(".parainstructions"))
     for site, kind, length in PARAVIRT.iter_unpack(table):
-        target = plan.pointer.word(ops + 8 * kind, "<Q")
-        code = b"" if target == nop else _near(CALL, site, target)
+        target = plan.pointer.word(plan.pv_ops + 8 * kind, "<Q")
+        code = b"" if target == plan.nop else _near(CALL, site, target)
         text.write(site, code + make_nops(length - len(code)))
 
 
@@ -130,9 +130,10 @@ def _alternative(text: Placed, plan: Plan, alternative: tuple[int, ...]) -> None
     if not wanted or new > length:
         return
     if flags & ALT_DIRECT:
-        code = _direct(text, site, plan)
-        if not code:
+        target = _target(text, site, plan)
+        if not target:
             return
+        code = b"" if target == plan.nop else _near(CALL, site, target)
     else:
         code = text.read(source, new)
         if new >= NEAR and code[0] in (CALL, JUMP):
@@ -145,12 +146,11 @@ def _near(opcode: int, site: int, target: int) -> bytes:
     return struct.pack("<Bi", opcode, target - site - NEAR)
 
 
-def _direct(text: Placed, site: int, plan: Plan) -> bytes:
-    """Return a direct call to an indirect call's target."""
+def _target(text: Placed, site: int, plan: Plan) -> int:
+    """Return the address that an indirect call has, if any."""
     if text.read(site, 2) != INDIRECT_CALL:
-        return b""
-    target = plan.pointer.word(_distance(text, site, 2), "<Q")
-    return _near(CALL, site, target) if target else b""
+        return 0
+    return plan.pointer.word(_distance(text, site, 2), "<Q")
 
 
 def patch_entries(text: Placed, sites: list[int]) -> None:

@@ -132,11 +132,11 @@ def _plan(
     flags[sorted(features)] = 1
     has[:] = np.packbits(flags, bitorder="little")
     returns = kallsyms[thunk] if thunk else None
-    paravirt = 0, 0
-    if ".parainstructions" in image.sections:
-        paravirt = kallsyms["pv_ops"], kallsyms["_paravirt_nop"]
+    old = ".parainstructions" in image.sections
+    pv_ops = kallsyms["pv_ops"] if old else 0
+    nop = kallsyms.all.get("_paravirt_nop" if old else "nop_func", 0)
     thunks = kallsyms.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
-    return patch.Plan(features, thunks, image, returns, form, paravirt)
+    return patch.Plan(features, thunks, image, returns, form, pv_ops, nop)
 
 
 def _module(

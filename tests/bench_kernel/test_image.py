@@ -187,6 +187,20 @@ def test_alternatives_follow_the_features() -> None:
     assert alternative(b"", 0, 7) == patch.make_nops(8)
 
 
+@pytest.mark.parametrize(("target", "calls"), [(0x900, True), (0x800, False)])
+def test_direct_calls_are_none_of_what_does_nothing(target: int, *, calls: bool) -> None:
+    """As alt_replace_call() in arch/x86/kernel/alternative.c: a NOP for nop_func."""
+    site = patch.INDIRECT_CALL + struct.pack("<i", 8 - 6)  # by way of the next word
+    entry = patch.ALT.pack(-16, 0, 7, patch.ALT_DIRECT, 6, patch.NEAR)
+    code = site.ljust(8, b"\0") + struct.pack("<Q", target) + entry
+    data = np.frombuffer(code, np.uint8).copy()
+    sections = {".altinstructions": (16, patch.ALT.size)}
+    text = vmlinux.Placed("text", 0, data, sections)
+    patch.apply_patches(text, patch.Plan({7}, 0x1000, text, None, nop=0x800))
+    call = struct.pack("<Bi", patch.CALL, target - patch.NEAR) + patch.make_nops(1)
+    assert bytes(text.data[:6]) == (call if calls else patch.make_nops(6))
+
+
 @pytest.mark.parametrize("before", [b"\x01+,\x019OTp", b"\0\0\0\0"])
 def test_the_tokens_of_kallsyms_are_parted_from_what_is_before(before: bytes) -> None:
     """The finder walks back to a zero: 6.1.0-54 has other tables there, and none."""
