@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The order of tests, and that a test finds today what it finds tomorrow."""
 
+import os
 import signal
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import settings
 
 settings.register_profile("any-day", deadline=None, derandomize=True)
 settings.load_profile("any-day")
+
+# Lines are as wide as where there is no terminal, however wide the shell's is.
+os.environ.pop("COLUMNS", None)
 
 # Background jobs of a shell or of nohup, as CI may be, are born with these ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
