@@ -132,9 +132,10 @@ def _plan(
     flags[sorted(features)] = 1
     has[:] = np.packbits(flags, bitorder="little")
     returns = kallsyms[thunk] if thunk else None
-    old = ".parainstructions" in image.sections
-    pv_ops = kallsyms["pv_ops"] if old else 0
-    nop = kallsyms.all.get("_paravirt_nop" if old else "nop_func", 0)
+    if ".parainstructions" in image.sections:  # 6.1
+        pv_ops, nop = kallsyms["pv_ops"], kallsyms["_paravirt_nop"]
+    else:
+        pv_ops, nop = 0, kallsyms.all.get("nop_func", 0)
     thunks = kallsyms.all.get("__x86_indirect_thunk_array", 0)  # of retpolines, if any
     return patch.Plan(features, thunks, image, returns, form, pv_ops, nop)
 

@@ -188,9 +188,7 @@ def test_alternatives_follow_the_features() -> None:
 
 
 @pytest.mark.parametrize(("target", "calls"), [(0x900, True), (0x800, False)])
-def test_direct_calls_are_none_of_what_does_nothing(
-    target: int, *, calls: bool
-) -> None:
+def test_calls_of_nop_func_become_nops(target: int, *, calls: bool) -> None:
     """As alt_replace_call() in arch/x86/kernel/alternative.c: a NOP for nop_func."""
     site = patch.INDIRECT_CALL + struct.pack("<i", 8 - 6)  # by way of the next word
     entry = patch.ALT.pack(-16, 0, 7, patch.ALT_DIRECT, 6, patch.NEAR)
