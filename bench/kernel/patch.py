@@ -108,7 +108,7 @@ def _paravirt(text: Placed, plan: Plan) -> None:
     table = text.read(*text.section(".parainstructions"))
     for site, kind, length in PARAVIRT.iter_unpack(table):
         target = plan.pointer.word(plan.pv_ops + 8 * kind, "<Q")
-        code = b"" if target == plan.nop else _near(CALL, site, target)
+        code = _call(site, target, plan)
         text.write(site, code + make_nops(length - len(code)))
 
 
@@ -133,7 +133,7 @@ def _alternative(text: Placed, plan: Plan, alternative: tuple[int, ...]) -> None
         target = _target(text, site, plan)
         if not target:
             return
-        code = b"" if target == plan.nop else _near(CALL, site, target)
+        code = _call(site, target, plan)
     else:
         code = text.read(source, new)
         if new >= NEAR and code[0] in (CALL, JUMP):
@@ -144,6 +144,11 @@ def _alternative(text: Placed, plan: Plan, alternative: tuple[int, ...]) -> None
 
 def _near(opcode: int, site: int, target: int) -> bytes:
     return struct.pack("<Bi", opcode, target - site - NEAR)
+
+
+def _call(site: int, target: int, plan: Plan) -> bytes:
+    """Return a direct call, or nothing if it would do nothing."""
+    return b"" if target == plan.nop else _near(CALL, site, target)
 
 
 def _target(text: Placed, site: int, plan: Plan) -> int:

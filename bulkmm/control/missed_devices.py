@@ -45,8 +45,11 @@ class Devices:
         """Return how much memory came up without the module; "" if none is known to."""
         if not self.missed:
             return ""
-        when = "before the module was loaded or memmap was on"
-        when = when if self.module else "without bulkmm"
+        when = (
+            "before the module was loaded or memmap was on"
+            if self.module
+            else "without bulkmm"
+        )
         of = f" of {format_size(self.in_sysfs)}" if self.missed < self.in_sysfs else ""
         return f"struct pages of {format_size(self.missed)}{of} were built {when}"
 
