@@ -2,11 +2,16 @@
 """``bulkmm bench``: measure natively (see bulkmm/shell/options.py: add_all)."""
 
 from bench import amount
+from bench.kernel import scenarios
 from bulkmm.shell import options
 from lab.machine import kernel_kinds
 from lab.machine.arch import X86_64
 
 LAB_KERNELS = kernel_kinds.list_names(X86_64)
+SCENARIOS = "; ".join(
+    f"{subject}: {', '.join(scenarios.list_scenarios(subject))}"
+    for subject in scenarios.SOURCES
+)
 HOW = """In several processes, each with fresh memory and an order of its own; in each
     round of a process every variant runs once, in random order. Every output is
     verified."""
@@ -114,7 +119,7 @@ bench kernel: bench.kernel.run:run_kernel
 --mitigations {{host,on,off}} = host  patch returns as this machine's kernel has them,
     or with mitigations on, or off
 --size SIZE  set the size of the device or of the clearing
---scenario NAME...  run this scenario only; may be given again
+--scenario NAME...  run this scenario only; may be given again. There are {SCENARIOS}
 --fuzz SECONDS<0..540>  compare kept cases, then generated ones for this long;
     0: only kept
 --seed N = 1  generate the cases of this seed

@@ -39,7 +39,7 @@ def check_scenarios(names: Sequence[str], subjects: Sequence[str]) -> None:
     choices = [*chain(*map(list_scenarios, subjects))]
     for name in _list_unknown(names, choices):
         kind = "scenario" if len(subjects) > 1 else f"{subjects[0]} scenario"
-        raise unknown_word(kind, name, choices)
+        raise unknown_word(kind, name, choices, "bulkmm bench kernel --help")
 
 
 def _list_unknown(names: Sequence[str], choices: Sequence[str]) -> Iterator[str]:

@@ -4,6 +4,8 @@
 from collections.abc import Iterable
 from enum import IntEnum
 
+MOST_NAMES = 16  # that an error lists
+
 
 class Exit(IntEnum):
     """Exit codes of the bulkmm command (documented in docs/command.md)."""
@@ -29,15 +31,23 @@ class UsageError(BulkmmError):
     exit = Exit.USAGE
 
 
-def unknown_word(kind: str, name: str, choices: Iterable[str]) -> UsageError:
-    """Return the error for an unknown word, suggesting the closest known one."""
+def unknown_word(
+    kind: str, name: str, choices: Iterable[str], command: str = ""
+) -> UsageError:
+    """Return the error for an unknown word, suggesting the closest known one.
+
+    ``command`` lists all of them; if there are many, the error does not.
+    """
     from difflib import get_close_matches
 
     names = list(choices)
-    close = get_close_matches(name, names, n=1)
-    listing = f"there are {', '.join(names) or 'none'}"
-    hint = f"did you mean {close[0]}?" if close else listing
-    return UsageError(f"unknown {kind} {name}: {hint}")
+    if close := get_close_matches(name, names, n=1):
+        hint = f": did you mean {close[0]}?"
+    elif len(names) > MOST_NAMES:
+        hint = f" (see: {command})" if command else ""
+    else:
+        hint = f": there are {', '.join(names) or 'none'}"
+    return UsageError(f"unknown {kind} {name}{hint}")
 
 
 class GuestError(BulkmmError):

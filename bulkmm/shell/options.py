@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import dedent, fill
+from textwrap import dedent, fill, wrap
 from typing import Any, TypeAlias
 
 # argparse has no public name, and the class is not subscriptable at run time
@@ -29,6 +29,13 @@ SAMPLES = "-o, --output FILE  write the result, all samples as JSON, to this fil
 RESULTS = "results:RESULT.json+  read this kept result; several make one"
 DRY_RUN = "--dry-run  show what would be written, and write nothing"
 ALL_ROWS = "--all-rows  show every backend and limit too"
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """What --help says, without names that are cut at their hyphens."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width, break_on_hyphens=False)
 
 
 def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser]:
@@ -53,12 +60,13 @@ def add_all(commands: str, sub: Subparsers) -> dict[str, argparse.ArgumentParser
             else:
                 about += f"{line} "
         above, _, name = words.rpartition(" ")
+        paragraph = fill(about, WIDTH, break_on_hyphens=False)
         example = f"example: bulkmm {words} {fields['example']}".rstrip()
         parser = parsers[words] = groups[above].add_parser(
             name,
             help=does.strip(),
-            description=f"{fill(about, WIDTH)}\n\n{example}" if about else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=f"{paragraph}\n\n{example}" if about else None,
+            formatter_class=HelpFormatter,
         )
         parser.set_defaults(run=run)
         parser.usage = f"%(prog)s [-h] {fields['usage']}" if fields["usage"] else None

@@ -44,4 +44,5 @@ def find_scenario(name: str) -> Scenario:
     for scenario in SCENARIOS:
         if scenario.name == name:
             return scenario
-    raise unknown_word("scenario", name, (s.name for s in SCENARIOS))
+    names = (scenario.name for scenario in SCENARIOS)
+    raise unknown_word("scenario", name, names, "bulkmm lab list")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.kernel import run, scenarios
+from bulkmm import cli
 from bulkmm.shell.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,6 @@ def test_every_line_of_the_sources_is_read() -> None:
         ("hugetlb-4m", "did you mean hugetlb-2m?"),
         ("pmem-devdax-2g-map-men", "did you mean pmem-devdax-100g-map-mem?"),
         ("hotplug-block", "did you mean hotplug-block-128m?"),
-        ("zzz", "there are pmem-fsdax-100g, "),
     ],
 )
 def test_an_unknown_one_is_refused(name: str, hint: str) -> None:
@@ -46,3 +46,10 @@ def test_an_unknown_one_is_refused(name: str, hint: str) -> None:
     assert str(refusal.value).startswith(f"unknown scenario {name}: {hint}")
     with pytest.raises(UsageError, match="unknown copy scenario thp-2m: "):
         scenarios.check_scenarios(["thp-2m"], ["copy"])
+
+
+def test_help_lists_them_all_and_cuts_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "kernel", "--help"]) == 0
+    words = {word.strip(",;") for word in capsys.readouterr().out.split()}
+    for subject in scenarios.SOURCES:
+        assert words >= {*scenarios.list_scenarios(subject)}

@@ -67,6 +67,8 @@ pool shrink --page 2M --size 10M --node 1 | 3 | node 1: 4 pages are
 lab rum                              | 2 | unknown lab command rum: did you mean run?
 bench kernel clearr                   | 2 | unknown subject clearr: did you mean clear?
 lab run thp-2n                       | 2 | unknown scenario thp-2n: did you mean thp-2m?
+lab run nosuch                       | 2 | scenario nosuch (see: bulkmm lab list)
+lab run --scenario nosuch            | 2 | --scenario (see: bulkmm lab run --help)
 show                                 | 2 | name a RESULT.json, or ask for --schema
 show --json --markdown {good}        | 2 | --json and --markdown differ: give one
 show {junk}                          | 3 | no file that -o of bulkmm bench or lab wrote
@@ -111,10 +113,11 @@ lab run pmem-devdax-100g --align 1G --size 1G | 2 | at least 2G
 lab run vmap-check --arm on          | 2 | unknown arm on:
 lab run hotplug-kmem-4g --size 512M  | 2 | a multiple of 128M
 bench kernel --scenario thp-2n       | 2 | unknown scenario thp-2n: did you mean thp-2m?
+bench kernel --scenario nosuch       | 2 | nosuch (see: bulkmm bench kernel --help)
 bench kernel --scenario thp-2m-populat | 2 | did you mean thp-2m-populate?
 bench kernel --scenario pmem-fsdax-16g-early-map | 2 | unknown scenario pmem-fsdax-16g-
 bench kernel copy --scenario vmap-2m | 2 | unknown copy scenario vmap-2m: there are cop
-bench kernel vmap --scenario thp-2m  | 2 | unknown vmap scenario thp-2m: there are vmap
+bench kernel vmap --scenario thp-2m  | 2 | unknown vmap scenario thp-2m (see: bulkm
 bench kernel --case 'foo bar'        | 2 | memmap: a case begins with a variant, not w
 bench kernel vmap --case 'bulkmm'    | 2 | not with bulkmm: there are pte, block
 bench kernel vmap --case ''          | 2 | not with a blank: there are pte, block
