@@ -89,6 +89,13 @@ class Running:
         pid = self.process.pid
         return list_children(pid)
 
+    def resume_workers(self) -> None:
+        """Have the processes go on that stop themselves; they may not have yet."""
+        for worker in self.list_workers():
+            status = Path(f"/proc/{worker}/status")
+            wait_until(lambda file=status: "\nState:\tT" in file.read_text())
+            os.kill(worker, signal.SIGCONT)
+
     def kill(self) -> None:
         """Kill the server."""
         self.process.send_signal(signal.SIGKILL)

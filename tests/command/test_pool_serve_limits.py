@@ -163,8 +163,7 @@ def test_clients_that_stop_freeing_stop_nobody_else() -> None:
             server.take(4 * MIB).close()
         wait_until(lambda: server.states() == ["freeing"] * len(users) + ["stock"])
         wait_until(lambda: len(server.list_workers()) == len(users))
-        for worker in server.list_workers():
-            os.kill(worker, signal.SIGCONT)
+        server.resume_workers()
         wait_until(lambda: server.states() == ["stock"])
 
 
@@ -184,5 +183,5 @@ def test_what_is_being_freed_counts_and_is_waited_for() -> None:
             client.send(json.dumps({**TAKE, "bytes": 4 * MIB}).encode())
             wait_until(server.list_workers)
             assert server.states() == ["freeing"]
-            os.kill(server.list_workers()[0], signal.SIGCONT)
+            server.resume_workers()
             assert b'"resident": 4194304' in client.recv(4096)
