@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from bulkmm.control import kernel as kernels
 from bulkmm.control import module as modules
 from bulkmm.control import requirements, tracefs
+from bulkmm.control.devices import Devices
+from bulkmm.control.format import format_size
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.missed_devices import Devices
 from bulkmm.control.requirements import Table
 from bulkmm.control.system_files import SystemFiles
 
@@ -53,7 +54,7 @@ def check_all(kernel: Kernel, table: Table, devices: Devices) -> list[Check]:
         _check_release(root, kernel, table),
         _check_module(root, kernel, table),
         *_check_inert(root, kernel),
-        *_check_missed_devices(devices),
+        *_check_early_devices(root, devices),
         *(_check_option(kernel, name) for name in requirements.WITH),
         *_check_untested(root, kernel),
         _check_ftrace(root),
@@ -118,9 +119,16 @@ def _check_inert(root: SystemFiles, kernel: Kernel) -> Iterator[Check]:
         yield Check("bulkmm.inert", NO, message, "modprobe bulkmm inert=0")
 
 
-def _check_missed_devices(devices: Devices) -> Iterator[Check]:
-    """Check for devices that the module has missed."""
-    if message := devices.describe_missed():
+def _check_early_devices(root: SystemFiles, devices: Devices) -> Iterator[Check]:
+    """Check for devices that came up before the module."""
+    if early := devices.early_size:
+        of = f" of {format_size(devices.size)}" if early < devices.size else ""
+        when = (
+            "before the module was loaded or memmap was on"
+            if modules.is_loaded(root)
+            else "without bulkmm"
+        )
+        message = f"struct pages of {format_size(early)}{of} were built {when}"
         yield Check("device memory", CARE, message, EARLIER)
 
 

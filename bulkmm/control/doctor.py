@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from bulkmm.control import checks, missed_devices, requirements, symbols, usefulness
+from bulkmm.control import checks, requirements, symbols, usefulness
 from bulkmm.control import module as modules
 from bulkmm.control.btf import Types
 from bulkmm.control.checks import Check
+from bulkmm.control.devices import survey_devices
 from bulkmm.control.format import wrap_columns
 from bulkmm.control.json_output import Record
 from bulkmm.control.kernel import CASES, Kernel
@@ -106,7 +107,7 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
     kernel = Kernel(root)
     module = modules.read_module(root)
     loaded = {path.name: path for path in module.paths} if module else {}
-    devices = missed_devices.survey_devices(root, module)
+    devices = survey_devices(root, module)
     results = checks.check_all(kernel, table, devices)
     names = [
         name for path in table.paths for name in path.symbols + path.without_functions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from bulkmm.control import module as modules
 from bulkmm.control import requirements
+from bulkmm.control.devices import SMALLEST, Devices
 from bulkmm.control.format import format_size
 from bulkmm.control.kernel import Kernel
-from bulkmm.control.missed_devices import SMALLEST, Devices
 from bulkmm.control.pools import TOTAL, Pool, list_page_sizes
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.shell.size import KIB, name_size
@@ -92,10 +92,8 @@ def judge_usefulness(
 def _list_uses(kernel: Kernel, devices: Devices) -> Iterator[Use]:
     """Yield what work there is, and for which path."""
     root = kernel.root
-    if devices.total:
-        yield Use(
-            "memmap", f"{format_size(devices.total)} of devices have struct pages"
-        )
+    if devices.size:
+        yield Use("memmap", f"{format_size(devices.size)} of devices have struct pages")
     words = [modules.read_choice(root, file) for file in THP]
     thp = next((one for one in words if one not in ("", "inherit")), "never")
     if thp != "never":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bulkmm.control import missed_devices, requirements
+from bulkmm.control import devices, requirements
 from bulkmm.control import module as modules
 from bulkmm.control.format import format_size
 from bulkmm.control.pools import Pool, list_page_sizes
@@ -196,12 +196,7 @@ def estimate_early(
     The latter not of a path that is on, which will serve it.
     """
     findings = []
-    module = modules.read_module(root)
-    devices = missed_devices.survey_devices(root, module)
-    nbytes = devices.missed
-    if not devices.in_sysfs and not missed_devices.count_calls(module):
-        nbytes = devices.zone
-    if nbytes:
+    if nbytes := devices.survey_devices(root, modules.read_module(root)).early_size:
         description = (
             f"struct pages of {format_size(nbytes)} of devices were built without it"
         )

@@ -8,7 +8,7 @@ import pytest
 from commandlib import ROOT, Command
 from fakekernel import CONFIG, OLD, RELEASE, RELEASED, Fake, load_module, make_pool
 
-from bulkmm.control import doctor, missed_devices
+from bulkmm.control import devices, doctor
 from bulkmm.control.system_files import SystemFiles
 from bulkmm.worth import gain
 
@@ -53,6 +53,21 @@ def test_devices_that_were_up_before_the_module(kernel: Fake, bulkmm: Command) -
     assert not get_message()
 
 
+def test_memory_of_gpus_is_one_device(kernel: Fake, bulkmm: Command) -> None:
+    def list_lines() -> list[str]:
+        lines = bulkmm("doctor").out.splitlines()
+        return [line for line in lines if "struct pages of 512 MiB were built" in line]
+
+    kernel.write(ZONE, SPANNED)
+    assert len(list_lines()) == len(list_early(SystemFiles(kernel.root))) == 1
+    load_module(kernel)
+    kernel.counters("memmap", hits=0, fallback_off=0, fallback_small=0)
+    assert len(list_lines()) == len(list_early(SystemFiles(kernel.root))) == 1
+    kernel.counters("memmap", hits=1)
+    assert not list_lines()
+    assert not list_early(SystemFiles(kernel.root))
+
+
 @pytest.mark.parametrize("find", [doctor.examine_kernel, list_early])
 def test_devices_are_listed_once(
     kernel: Fake,
@@ -68,13 +83,13 @@ def test_devices_are_listed_once(
         SystemFiles, "names", lambda self, name: lists.append(name) or names(self, name)
     )
     assert "512 MiB" in str(find(SystemFiles(kernel.root)))
-    places = (missed_devices.DISKS, f"{missed_devices.DRIVERS}/device_dax")
+    places = (devices.DISKS, f"{devices.DRIVERS}/device_dax")
     assert [lists.count(place) for place in places] == [1, 1]
 
 
 def test_the_smallest_device_is_the_modules() -> None:
     source = (ROOT / "module" / "memmap.c").read_text()
-    size = f"{missed_devices.SMALLEST // mmap.PAGESIZE} = 512 MiB on x86-64"
+    size = f"{devices.SMALLEST // mmap.PAGESIZE} = 512 MiB on x86-64"
     assert f"default: four sections, {size}" in source
 
 

@@ -5,7 +5,8 @@ While memmap is on, the module counts every call of memmap_init_zone_device(), s
 or not, and no device comes up without one (pagemap_range() in mm/memremap.c, 6.12 and
 7.3). So if there are more devices than calls, the rest came up without the module: at
 least as much memory as the smallest have. A device that came up twice hides another
-one, and so does one that sysfs has no size of (device-private memory).
+one, and so does device-private memory (GPUs), which sysfs does not list: if there is
+nothing else, zone Device is taken for one device.
 """
 
 import re
@@ -13,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bulkmm.control import module as modules
-from bulkmm.control.format import format_size
 from bulkmm.control.system_files import SystemFiles
 
 SECTOR = 512
@@ -29,41 +29,17 @@ DAX = ("device_dax", "fsdev_dax")  # kmem makes RAM of it
 
 @dataclass(frozen=True)
 class Devices:
-    """Bytes of devices that the module serves, or would."""
+    """Bytes of those devices that are large enough for the module."""
 
-    missed: int  # came up without it
-    in_sysfs: int  # all that files name
-    zone: int  # instead of these, where no file names any (GPUs)
-    module: modules.Module | None
-
-    @property
-    def total(self) -> int:
-        """Return how much there is for the module, missed or not."""
-        return self.in_sysfs or self.zone
-
-    def describe_missed(self) -> str:
-        """Return how much memory came up without the module; "" if none is known to."""
-        if not self.missed:
-            return ""
-        when = (
-            "before the module was loaded or memmap was on"
-            if self.module
-            else "without bulkmm"
-        )
-        of = f" of {format_size(self.in_sysfs)}" if self.missed < self.in_sysfs else ""
-        return f"struct pages of {format_size(self.missed)}{of} were built {when}"
+    size: int
+    early_size: int  # of those that came up before the module
 
 
 def survey_devices(root: SystemFiles, module: modules.Module | None) -> Devices:
-    """Return what devices there are, and what of them the module has missed."""
-    sizes = sorted(_list_devices(root))
-    missed = sizes[: max(len(sizes) - count_calls(module), 0)]
-    return Devices(
-        missed=_sum_large(missed),
-        in_sysfs=_sum_large(sizes),
-        zone=0 if sizes else _sum_large([_measure_zone(root)]),
-        module=module,
-    )
+    """Return what devices there are, and what of them came up before the module."""
+    sizes = sorted(_list_devices(root)) or [_measure_zone(root)]
+    early = sizes[: max(len(sizes) - _count_calls(module), 0)]
+    return Devices(size=_sum_large(sizes), early_size=_sum_large(early))
 
 
 def _sum_large(sizes: Iterable[int]) -> int:
@@ -77,7 +53,7 @@ def _measure_zone(root: SystemFiles) -> int:
     return sum(map(int, zones)) * PAGE
 
 
-def count_calls(module: modules.Module | None) -> int:
+def _count_calls(module: modules.Module | None) -> int:
     """Return how many devices, or parts of them, the module has seen come up."""
     path = module.path("memmap") if module else None
     return path.counters.get("hits", 0) + sum(path.fallbacks.values()) if path else 0
