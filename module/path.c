@@ -120,23 +120,29 @@ static int path_attach_hook(struct bmm_path *path, struct bmm_hook *hook,
 	return err;
 }
 
-/* Prepares and attaches what the path needs of another. */
+/*
+ * Prepares and attaches what the path needs of another. Who calls its hooks is
+ * checked first: that is a reason of this path's own.
+ */
 static int path_attach_needed(const struct bmm_path *path,
 			      const char **err_subject)
 {
 	struct bmm_path *lender = path->needs_hooks_of;
 	struct bmm_hook *hook;
-	int err = lender ? bmm_path_prepare(lender, err_subject) : 0;
+	int err;
 
-	if (err || !lender)
-		return err;
+	if (!lender)
+		return 0;
 	bmm_for_each_hook(hook, lender) {
-		*err_subject = hook->symbol;
 		err = path_check_callers(path, hook, err_subject) ?:
-			      bmm_hook_attach(hook);
+			      bmm_path_prepare(lender, err_subject);
 		if (err)
 			return err;
+		*err_subject = hook->symbol;
 		WRITE_ONCE(hook->err_subject, hook->symbol);
+		err = bmm_hook_attach(hook);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -172,9 +178,8 @@ static int path_attach(struct bmm_path *path)
 {
 	const char *err_subject = NULL;
 	struct bmm_hook *hook;
-	int err = inert ? -ECANCELED : bmm_path_check_gain(path, &err_subject);
+	int err = inert ? -ECANCELED : bmm_path_prepare(path, &err_subject);
 
-	err = err ?: bmm_path_prepare(path, &err_subject);
 	err = err ?: path_attach_needed(path, &err_subject);
 	bmm_for_each_hook(hook, path) {
 		path_attach_hook(path, hook, err, err ? err_subject : NULL);

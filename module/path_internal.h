@@ -22,7 +22,6 @@ extern struct mutex bmm_path_mutex;
 extern struct wait_queue_head bmm_path_settled;
 
 /* path_prepare.c */
-int bmm_path_check_gain(const struct bmm_path *path, const char **err_subject);
 int bmm_path_prepare(const struct bmm_path *path, const char **err_subject);
 
 /* path_detach.c */

@@ -72,11 +72,7 @@ static int kernel_has(const char *name)
 	return !IS_ERR_VALUE(address) || address == -EADDRNOTAVAIL;
 }
 
-/*
- * -EALREADY if the kernel does the path's work itself, and what tells so. A
- * path that needs the hooks of this one may have a use all the same.
- */
-int bmm_path_check_gain(const struct bmm_path *path, const char **err_subject)
+static int path_check_gain(const struct bmm_path *path, const char **err_subject)
 {
 	size_t i;
 	int has;
@@ -110,11 +106,12 @@ static int path_find_calls(const struct bmm_path *path, const char **err_subject
 	return 0;
 }
 
-/* What hooks of the path need, and the symbol, option or member at fault. */
+/* What the path needs besides hooks, and the symbol, option or member at fault. */
 int bmm_path_prepare(const struct bmm_path *path, const char **err_subject)
 {
 	int err = path_check_config(path, err_subject);
 
+	err = err ?: path_check_gain(path, err_subject);
 	err = err ?: bmm_layout_check(path->name, err_subject);
 	if (!err && path->prepare) {
 		*err_subject = path->prepare_symbol;

@@ -139,9 +139,11 @@ case_callers() {
 # a kernel with a function of upstream/ or a member of Linux 7.4, whichever one plays
 # it: PATH ITS-NAME PLAYED-BY MODE...
 case_replaced() {
+	nt="__clear_pages_nt memmap_init_zone_device auto cached streaming"
+	[ "$(uname -m)" = x86_64 ] || nt=
 	for row in "memmap __memmap_init_zone_device memmap_init_zone_device on" \
 		"memmap mem_section.compound_page_order mem_section.usage on" \
-		"clear __clear_pages_nt memmap_init_zone_device auto cached streaming" \
+		${nt:+"clear $nt" "alloc $nt"} \
 		"hotplug zone.pages_with_online_memmap zone.contiguous on"; do
 		# shellcheck disable=SC2086 # words
 		set -- $row
@@ -155,17 +157,11 @@ case_replaced() {
 		check "replaced: on is refused" refused write "$BULKMM/$path/mode" "$1"
 		check "replaced: mode is off" reads "$BULKMM/$path/mode" "[off] $*"
 		[ "$path" != memmap ] || comes_up "replaced by $name" 0
-		[ "$path" != clear ] || lends
+		# else clear could be switched on by the hook that prezero attached
+		[ "$path" != clear ] || check "replaced: so is prezero, which needs its hook" \
+			refused write "$PREZERO/mode" on
 	done
 	must remove
-}
-
-# prezero borrows the hook of clear, which has no use here; 6.1 has no prezero
-lends() {
-	grep -q " enqueue_hugetlb_folio$" /proc/kallsyms || return 0
-	check "replaced: prezero is on" write "$PREZERO/mode" on
-	check "replaced: with the hook of clear" says_of clear 0 folio_zero_user
-	write "$PREZERO/mode" off
 }
 
 # a kernel of a series that the module was not built for: Ubuntu's 6.8 among them
