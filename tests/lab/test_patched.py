@@ -12,6 +12,7 @@ from judgelib import DROP, Event, failing, on
 from bulkmm.control import requirements
 from lab import scenario
 from lab.machine import kernel_kinds, kernels
+from lab.machine.arch import ARM64, X86_64
 from lab.machine.kernel_kinds import Kind
 from lab.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_cases
 from lab.machine.suites import FORK
@@ -195,9 +196,12 @@ def test_pages_are_lost_by_fork_unless_patched(name: str) -> None:
 def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
     work = scenario.find_scenario("hook-patched").make()
     start = on("start", release=kind.release("7.3.4+deb13"))
+    attaching = {"clear", "alloc"} if kind.arch is ARM64 else set()
     hooks = {
-        path: (patched.REFUSALS if kind.patched else patched.OTHERWISE)[path]
-        for path in patched.REFUSALS
+        path: refusals
+        if kind.patched and path not in attaching
+        else patched.OTHERWISE[path]
+        for path, refusals in patched.REFUSALS.items()
     }
     events = [
         on("patched-hook", path=path, errno=errors[0], says="")
@@ -212,19 +216,33 @@ def test_a_path_attaches_unless_its_series_is_there(kind: Kind) -> None:
         assert failing(work, missing) == {f"{path}: {' or '.join(errors)}"}
 
 
-@pytest.mark.parametrize("name", kernel_kinds.PATCHED)
-def test_the_patches_add_what_keeps_a_path_off(name: str) -> None:
-    kind = kernel_kinds.find_kind(name)
-    assert kind
+# a definition that becomes a symbol, in assembler or in C
+DEFINITION = re.compile(
+    r"^\+(?:SYM_FUNC_START\((\w+)\)|(?!static\b)\w[\w *]*\b(\w+)\([^;{]*\)\n\+\{)$",
+    re.MULTILINE,
+)
+
+
+def list_defined(kind: Kind) -> set[str]:
+    """Return the functions that the patches of a kernel define."""
     text = "".join(map(kernel_kinds.read_changes, kind.patches))
-    added = "".join(re.findall(r"^\+.*\n", text, re.MULTILINE))
-    signs = {
-        path.name: path.without_functions
-        for path in requirements.read_table(kind.arch.name).paths
-    }
-    for path in ("memmap", "clear", "alloc"):
-        # called as in C, or begun as in assembler
-        assert re.search(rf"\b({'|'.join(signs[path])})[()]", added)
+    return {name for names in DEFINITION.findall(text) for name in names if name}
+
+
+@pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
+def test_the_patches_define_what_keeps_a_path_off(kind: Kind) -> None:
+    defined = list_defined(kind)
+    paths = requirements.read_table(kind.arch.name).paths
+    kept_off = {path.name for path in paths if defined & {*path.without_functions}}
+    past_caches = set() if kind.arch is ARM64 else {"clear", "alloc"}
+    assert kept_off == ({"memmap", *past_caches} if kind.patched else set())
+
+
+def test_no_function_keeps_a_path_off_that_no_patch_defines() -> None:
+    defined = set().union(*map(list_defined, kernel_kinds.KINDS))
+    for arch in (X86_64, ARM64):
+        for path in requirements.read_table(arch.name).paths:
+            assert {*path.without_functions} <= defined
 
 
 @pytest.mark.parametrize("kind", kernel_kinds.KINDS, ids=kernel_kinds.NAMES)
