@@ -120,6 +120,7 @@ def examine_kernel(root: SystemFiles) -> Diagnosis:
     attach = {
         one.name: None if one.verdict == UNKNOWN else one.verdict in (ATTACHED, WOULD)
         for one in paths
+        if one.verdict != NOT_NEEDED
     }
     return Diagnosis(
         release=kernel.release,
@@ -259,6 +260,16 @@ def _of_path(
     for name in (name for group in path.hooks.values() for name in group):
         if why := evidence.symbols[name].unknown:
             yield UNKNOWN, why
+    if path.lender:
+        yield from _of_lender(path.lender, evidence)
+
+
+def _of_lender(path: Requirements, evidence: Evidence) -> Iterator[Finding]:
+    """Yield what keeps the hooks of a path from another that needs them."""
+    if sign := _find_replacement(path, evidence):
+        why = f"{path.name}, whose hook it needs, stays off: the kernel has {sign}"
+        yield WOULD_NOT, why
+    yield from _of_path(path, None, evidence)
 
 
 def _of_functions(path: Requirements, evidence: Evidence) -> Iterator[Finding]:

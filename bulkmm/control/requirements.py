@@ -19,6 +19,8 @@ WITH = (
 )
 # the one case of clearing (see bulkmm status) in which a path has a use
 ONLY = {"alloc": "allocator"}
+# the path whose hooks a path needs as well
+LENDERS = {"prezero": "clear"}
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 STATEMENT = re.compile(
     r"^(?:#(?P<directive>\w+) *(?P<condition>.*)|BMM_PATH(?P<kind>\w*)"
@@ -43,6 +45,7 @@ class Requirements:
     # of kernels that do its work themselves
     without_functions: list[str] = field(default_factory=list)
     without_members: list[str] = field(default_factory=list)  # "struct.member"
+    lender: "Requirements | None" = None  # what that needs, it needs too
 
     @property
     def only(self) -> str | None:
@@ -86,10 +89,12 @@ class Table:
     def add_statement(self, kind: str, words: list[str]) -> None:
         """Add a statement."""
         path, first, *rest = words
+        paths = {one.name: one for one in self.paths}
         if not kind:
-            self.paths.append(Requirements(path, modes=rest))
+            lender = paths.get(LENDERS.get(path, ""))
+            self.paths.append(Requirements(path, modes=rest, lender=lender))
             return
-        (needs,) = (one for one in self.paths if one.name == path)
+        needs = paths[path]
         if kind == "_SETTING":
             needs.settings.append(f"{path}.{first}")
         elif kind == "_PARAMETER":

@@ -63,7 +63,10 @@ class Use:
 def judge_usefulness(
     kernel: Kernel, devices: Devices, attach: Mapping[str, bool | None]
 ) -> Fit:
-    """Return the answer; ``attach`` says which paths would, None if unknown."""
+    """Return the answer; ``attach`` says which paths would, None if unknown.
+
+    It has no path whose work the kernel does itself.
+    """
     used = list(dict.fromkeys(_list_uses(kernel, devices)))
     ready = [use for use in used if attach.get(use.path)]
     reasons = [f"{use.path}: {use.why}{use.remedy}" for use in ready]
@@ -75,7 +78,7 @@ def judge_usefulness(
     later = [
         f"{use.path}: {use.why}, but it does not attach here"
         for use in used
-        if attach.get(use.path, False) is False
+        if attach.get(use.path) is False
     ]
     if ready:
         verdict = LOAD if any(use.sure for use in ready) else MAYBE
@@ -86,7 +89,12 @@ def judge_usefulness(
         return Fit(WAIT, later)
     if not kernel.root.is_dir(MEMORY):
         return Fit(UNKNOWN, [f"there is no {MEMORY}: {modules.MOUNT}"])
-    return Fit(NOT_NEEDED, [NOTHING])
+    replaced = [
+        f"{use.path}: {use.why}, but the kernel does this work itself"
+        for use in used
+        if use.path not in attach
+    ]
+    return Fit(NOT_NEEDED, replaced or [NOTHING])
 
 
 def _list_uses(kernel: Kernel, devices: Devices) -> Iterator[Use]:

@@ -125,6 +125,20 @@ def test_whether_this_machine_has_work_for_it(
     ] == paths
 
 
+def test_work_that_the_kernel_does_itself(kernel: Fake, bulkmm: Command) -> None:
+    kernel.write(POOL, "64")
+    symbols = kernel.read("/proc/kallsyms")
+    kernel.write("/proc/kallsyms", f"{symbols}\n0 T __clear_pages_nt")
+    why = "clear: a pool of 128 MiB in 2M pages, but the kernel does this work itself"
+    fit = bulkmm("doctor", "--json").json["fit"]
+    assert fit == {"verdict": "not needed", "reasons": [why]}
+    kernel.write(DAX, "1")
+    kernel.write(SIZE, str(512 << 11))
+    fit = bulkmm("doctor", "--json").json["fit"]
+    assert fit["verdict"] == "load"
+    assert [why.partition(":")[0] for why in fit["reasons"]] == ["memmap"]
+
+
 def test_a_pool_that_is_not_ready_and_what_makes_it_so(
     kernel: Fake, bulkmm: Command
 ) -> None:

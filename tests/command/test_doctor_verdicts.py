@@ -137,18 +137,8 @@ CODES = {NO: Exit.VERDICT, UNKNOWN: Exit.ENVIRONMENT}
             "not needed",
             "the kernel does its work itself: it has __memmap_init_zone_device()",
         ),
-        # nor where it clears ranges, past the caches if they are populated
-        *(
-            (
-                [add_line(f"0 T {name}")],
-                path,
-                "not needed",
-                f"the kernel does its work itself: it has {name}()",
-            )
-            for name in ("clear_pages_nt", "__clear_pages_nt")
-            for path in ("clear", "alloc")
-        ),
-        ([add_line("0 T __clear_pages_nt")], "prezero", YES, ""),
+        # the hook of another path
+        ([LIVE], "prezero", NO, "a live patch is attached to it"),
         # not needed where the allocator does not clear; inlined where not it alone does
         ([HIGH], "alloc", NO, "clear_highpages_kasan_tagged"),
         ([HIGH, NO_ZEROING], "alloc", "not needed", "init_on_alloc is off: "),
@@ -181,6 +171,21 @@ def test_the_verdict_on_a_path(
     actual, reasons = paths_of(result.json)[path]
     assert actual == verdict, reasons
     assert why in reasons
+
+
+@pytest.mark.parametrize("name", ["clear_pages_nt", "__clear_pages_nt"])
+def test_a_kernel_that_clears_past_the_caches_itself(
+    kernel: Fake, bulkmm: Command, name: str
+) -> None:
+    add_line(f"0 T {name}")(kernel)
+    result = bulkmm("doctor", "--json")
+    assert result.code == Exit.VERDICT
+    verdicts = paths_of(result.json)
+    for path in ("clear", "alloc"):
+        why = f"the kernel does its work itself: it has {name}()"
+        assert verdicts[path] == ("not needed", why)
+    why = f"clear, whose hook it needs, stays off: the kernel has {name}()"
+    assert verdicts["prezero"] == (NO, why)
 
 
 def test_a_reason_of_all_paths_is_given_once(kernel: Fake, bulkmm: Command) -> None:
@@ -229,9 +234,9 @@ def test_who_has_a_function_is_told(kernel: Fake, bulkmm: Command) -> None:
     LIVE(kernel)
     document = bulkmm("doctor", "--json").json
     assert document["verdict"].startswith(
-        f"not all attach on {RELEASE}: clear would not"
+        f"not all attach on {RELEASE}: clear, prezero would not"
     )
-    assert document["blockers"] == [f"clear: {FOLIO}: a live patch is attached to it"]
+    assert document["blockers"] == [f"{FOLIO}: a live patch is attached to it"]
     (remedy,) = document["remedies"]
     assert FOLIO in remedy
 

@@ -14,17 +14,32 @@ STRUCT = re.compile(
 HOOKED = re.compile(r"^BMM_PATH_HOOK\((\w+), (\w+),", re.MULTILINE)
 
 
+def read_structs() -> dict[str, str]:
+    """Return the initializers of each path's struct bmm_path."""
+    texts = (file.read_text() for file in MODULE.glob("*.c"))
+    return dict(match for text in texts for match in STRUCT.findall(text))
+
+
 def test_a_path_hooks_what_is_stated_in_that_order() -> None:
     stated: dict[str, dict[str, None]] = {}
     for path, hook in HOOKED.findall((MODULE / "paths.def").read_text()):
         stated.setdefault(path, {})[hook] = None
     structs = {
         path: re.findall(r"BMM_HOOK\((\w+)\)", body)
-        for file in MODULE.glob("*.c")
-        for path, body in STRUCT.findall(file.read_text())
+        for path, body in read_structs().items()
     }
     assert structs == {path: [*hooks] for path, hooks in stated.items()}
     assert {*structs} == {path.name for path in requirements.read_table("x86_64").paths}
+
+
+def test_a_path_needs_the_hooks_of_the_path_that_the_source_names() -> None:
+    lenders = {
+        path: lender
+        for path, body in read_structs().items()
+        for lender in re.findall(r"\.needs_hooks_of = &bmm_(\w+)_path,", body)
+    }
+    paths = requirements.read_table("x86_64").paths
+    assert lenders == {path.name: path.lender.name for path in paths if path.lender}
 
 
 def test_what_can_be_tuned_is_what_the_source_makes_writable() -> None:
