@@ -174,13 +174,13 @@ def look_at(archive: Archive, offer: Offer, to: Path, progress: Progress) -> Row
             _run(row, image, module, progress)
         except BulkmmError as error:
             row.ok = False
-            row.module = f"FAILED: {_line(error)}"
+            row.module = f"FAILED: {_summarize_error(error)}"
     text = json.dumps(asdict(row), indent=1) + "\n"
     files.write_file(to / f"{offer.release}.json", text, "the row")
     return row
 
 
-def _line(error: BulkmmError) -> str:
+def _summarize_error(error: BulkmmError) -> str:
     """Return an error's first line and, from a compiler, its first complaint."""
     first, *more = str(error).splitlines()
     complaints = [line.strip() for line in more if "error:" in line or "***" in line]
@@ -226,7 +226,7 @@ def _module(
             build.run_make(kernel, work / "built", [build.ANY_KERNEL])
     except BulkmmError as error:
         row.ok = False
-        row.module = f"FAILED: {_line(error)}"
+        row.module = f"FAILED: {_summarize_error(error)}"
         return None
     return work / "built" / "module" / "bulkmm.ko"
 
@@ -241,7 +241,7 @@ def _run(row: Row, image: Path, module: Path | None, progress: Progress) -> None
                 document = measure.measure_prepared(ready, job, [name])
             except BulkmmError as error:
                 row.ok = False
-                row.paths[name] = f"FAILED: {_line(error)}"
+                row.paths[name] = f"FAILED: {_summarize_error(error)}"
                 continue
             row.cpu = conditions.cpu_name(document)
             row.paths[name] = _format_cell(name, document)

@@ -24,7 +24,7 @@ def wrap_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     table = list(rows)
     beside = len(indent) + _measure_row([row[:-1] for row in table]) + len(GAP)
     fits = beside < width.measure_width() * 2 / 3
-    hanging = " " * beside if fits else f"{indent}{width.NESTED}"
+    hanging = " " * beside if fits else f"{indent}{width.INDENT}"
     lines = align_columns(table, indent)
     return [part for line in lines for part in width.wrap_line(line, hanging)]
 

@@ -125,13 +125,13 @@ def _panel(title: str, arms: dict[str, Points]) -> dict[str, Any]:
         "up": [(up(rate), f"{rate:g}") for rate in _ticks(0, most)],
         "unit": "GB/s, emulated" if title.endswith("(TCG)") else "GB/s",
         "lines": {
-            variant: _line(points, shift, across, up)
+            variant: _place_points(points, shift, across, up)
             for (variant, points), shift in zip(arms.items(), shifts, strict=True)
         },
     }
 
 
-def _line(points: Points, shift: float, across: Scale, up: Scale) -> Marks:
+def _place_points(points: Points, shift: float, across: Scale, up: Scale) -> Marks:
     return [
         (
             across(log(size) + shift),

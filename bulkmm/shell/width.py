@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 WIDTH = 100  # if the output is not a terminal
-NESTED = "  "
+INDENT = "  "
 
 
 def measure_width() -> int:
@@ -20,7 +20,7 @@ def wrap_line(line: str, indent: str | None = None) -> list[str]:
     All but the first have an indent: by default, deeper than the first.
     """
     if indent is None:
-        indent = " " * (len(line) - len(line.lstrip())) + NESTED
+        indent = " " * (len(line) - len(line.lstrip())) + INDENT
     width = measure_width()
     if len(line) <= width:
         return [line]

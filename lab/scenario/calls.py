@@ -211,7 +211,7 @@ class Latency(Clear):
     def lines(self) -> list[str]:
         model = self.options.preempt or ""
         lines = [f"preemption {model}", *self._visits()]
-        if not self.serves:
+        if not self._uses_path:
             return [*lines, "state absent"]
         lines += _warm(2048)
         rounds = max(self.options.rounds, BOUND_ROUNDS)
@@ -219,7 +219,7 @@ class Latency(Clear):
         return [*lines, "traced", "state absent"]
 
     @property
-    def serves(self) -> bool:
+    def _uses_path(self) -> bool:
         """Return whether the path is on in this run, which some kernels refuse."""
         return self.arms != ("off",)
 
@@ -245,7 +245,7 @@ class Latency(Clear):
         waits, model = outcome.of("late"), _model(outcome)
         ok = all(event["late_samples"] for event in waits)
         yield base.check_values("sampled", waits, {}, ok=ok)
-        if self.serves:
+        if self._uses_path:
             yield from self._judge_units(outcome, model)
 
     def _judge_units(self, outcome: Outcome, model: str) -> Iterable[Check]:

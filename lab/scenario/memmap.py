@@ -65,11 +65,11 @@ class Device(Scenario):
             raise UsageError(f"no alignment {align} on {arch.name}: {aligns}")
         if align == "1G" and self.options.size < 2 * ALIGNS[align]:
             raise UsageError("alignment 1G needs a size of at least 2G")
-        if not self._serves and (self.options.backend or self.options.workers):
+        if not self._uses_path and (self.options.backend or self.options.workers):
             raise UsageError("--backend and --workers need --arm on")
 
     @property
-    def _serves(self) -> bool:
+    def _uses_path(self) -> bool:
         return ARMS[-1] in self.arms
 
     def lines(self) -> list[str]:
@@ -132,7 +132,7 @@ class Device(Scenario):
         ]
         for suffix, key, event in (*TIMED, *(() if outcome.icount else (SLEEPS,))):
             times = base.collect_samples(outcome, event, key, self.arms, label="round")
-            if not suffix and self._serves:
+            if not suffix and self._uses_path:
                 times[LIMIT] = base.collect_values(outcome.of(LIMIT), "ns")
             yield Measure(name + suffix, nbytes, pairs, times)
         first = {"absent": [float(outcome.of("bind", label="first")[0]["ns"])]}
@@ -154,7 +154,7 @@ class Device(Scenario):
         yield state.judge_visits(
             "counters", state.list_visits(outcome, "bind"), expect_binds
         )
-        if self._serves:
+        if self._uses_path:
             yield state.check_attached(outcome, "memmap")
 
     def facts(self, outcome: Outcome) -> dict[str, Any]:

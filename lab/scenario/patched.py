@@ -132,11 +132,11 @@ class Populated(Scenario):
         for kind, ways in WAYS.items():
             if kind == "hugetlb":
                 lines.append(f"folios hugetlb 2048 {FOLIOS}")
-            lines += [_line(kind, way) for way in ways]
+            lines += [_format_call(kind, way) for way in ways]
         return [*lines, "must rmmod bulkmm_lab"]
 
     def judge(self, outcome: Outcome) -> Iterable[Check]:
-        events = outcome.of("past")
+        events = outcome.of("nt-clears")
         ways = [f"{event['kind']} {event['way']}" for event in events]
         wanted = [f"{kind} {way}" for kind, ways in WAYS.items() for way in ways]
         yield Check(base.WHOLE, ways == wanted, f"ways: {len(ways)}")
@@ -146,13 +146,13 @@ class Populated(Scenario):
             yield _check_caches(outcome, event, way)
 
 
-def _line(kind: str, way: str) -> str:
+def _format_call(kind: str, way: str) -> str:
     """Return the line of a way, after which the same process touches other memory."""
     program = f"bmmpin -t {way}"
     if kind in BY_BMMFAULT:
         folios = f"-n {2 * FOLIOS} -b {FOLIOS}"
         program = f"bmmfault {folios} {kind} 2048 {way} write-first"
-    call = "past_by_all" if way == BRK_LOCKED else "past"
+    call = "count_nt_clears_by_all" if way == BRK_LOCKED else "count_nt_clears"
     return f"{call} {kind} {way} {program}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import tour
 
-from bulkmm.shell.width import NESTED
+from bulkmm.shell.width import INDENT
 
 STALE = "docs/tour.md shows something else: make tour"
 
@@ -23,7 +23,7 @@ def list_words(title: str, output: str) -> Iterator[str]:
     lines that continue others, which depend on the figures' lengths.
     """
     for line in output.splitlines():
-        if "worth" in title and line.startswith(NESTED):
+        if "worth" in title and line.startswith(INDENT):
             continue
         if words := FIGURE.sub("#", line).split():
             yield " ".join(words[:1] if "worth" in title else words)

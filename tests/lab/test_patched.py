@@ -21,7 +21,7 @@ from lab.scenario import base, patched
 
 STATES = ("state ", "clear_state ", "each_backend ")
 # as /sys/kernel/debug/kunit/SUITE/results has it
-NESTED = """\
+KTAP = """\
 KTAP version 1
 1..1
     KTAP version 1
@@ -56,32 +56,32 @@ def failed(text: str) -> dict[str, str]:
 
 
 def test_cases_of_groups() -> None:
-    assert read(NESTED) == WHOLE
+    assert read(KTAP) == WHOLE
 
 
 def test_lines_before_the_report_are_of_no_case() -> None:
-    assert read(f"ok 1 booted\n\n{NESTED}") == WHOLE
+    assert read(f"ok 1 booted\n\n{KTAP}") == WHOLE
     assert read("") == []
     assert read("ok 1 booted\n") == []
 
 
 def test_a_group_without_a_plan_ends_with_its_result() -> None:
     """That of 6.12's cases with parameters."""
-    assert read(NESTED.replace("        1..2\n", "")) == WHOLE
+    assert read(KTAP.replace("        1..2\n", "")) == WHOLE
 
 
 def test_a_failed_case_tells_why() -> None:
     why = "    # cold: EXPECTATION FAILED at mm/a.c:7\n    Expected a == b\n"
-    text = NESTED.replace("    ok 3 cold", f"{why}    not ok 3 cold")
+    text = KTAP.replace("    ok 3 cold", f"{why}    not ok 3 cold")
     text = text.replace("ok 1 shapes", "not ok 1 shapes")
     detail = "cold: EXPECTATION FAILED at mm/a.c:7; Expected a == b"
     assert failed(text) == {"shapes: cold": detail}
 
 
 def test_a_group_that_fails_by_itself() -> None:
-    text = NESTED.replace("    ok 1 every_order", "    not ok 1 every_order")
+    text = KTAP.replace("    ok 1 every_order", "    not ok 1 every_order")
     assert [*failed(text)] == ["shapes: every_order"]
-    assert [*failed(NESTED.replace("\nok 1 shapes", "\nnot ok 1 shapes"))] == ["shapes"]
+    assert [*failed(KTAP.replace("\nok 1 shapes", "\nnot ok 1 shapes"))] == ["shapes"]
 
 
 def test_a_suite_that_is_skipped() -> None:
@@ -91,21 +91,21 @@ def test_a_suite_that_is_skipped() -> None:
 
 def test_a_suite_that_does_not_begin() -> None:
     """What it plans is missing."""
-    lines = NESTED.splitlines()
+    lines = KTAP.splitlines()
     text = "\n".join([*lines[:5], "# failed to initialize (-12)", "not ok 1 shapes"])
     assert failed(text)["shapes: all cases"] == "0 of 3 reported"
 
 
 def test_a_missing_case() -> None:
-    text = NESTED.replace("        ok 2 order 9, altmap\n", "")
+    text = KTAP.replace("        ok 2 order 9, altmap\n", "")
     assert failed(text) == {"shapes: every_order: all cases": "1 of 2 reported"}
-    text = NESTED.replace("    ok 2 hot # SKIP no device\n", "")
+    text = KTAP.replace("    ok 2 hot # SKIP no device\n", "")
     assert failed(text) == {"shapes: all cases": "3 follows 1"}
 
 
-@pytest.mark.parametrize("count", range(2, len(NESTED.splitlines())))
+@pytest.mark.parametrize("count", range(2, len(KTAP.splitlines())))
 def test_a_truncated_report_fails(count: int) -> None:
-    lines = NESTED.splitlines()[:count]
+    lines = KTAP.splitlines()[:count]
     assert any(case.verdict == FAILED for case in read_cases(lines))
 
 
@@ -118,7 +118,7 @@ def kind() -> Kind:
 def reports(kind: Kind) -> list[Event]:
     events = [on("start", release=kind.release("7.3.4+deb13"))]
     for suite in kind.suites:
-        lines = NESTED.replace("shapes", suite).splitlines()
+        lines = KTAP.replace("shapes", suite).splitlines()
         events += [on("kunit", suite=suite, line=line) for line in lines]
     return events
 
@@ -278,7 +278,7 @@ def report_ways(*, anonymous: int = 1, shared: int = 1) -> list[Event]:
     turns = {"tmpfs": shared, "hugetlb": 1}
     return [
         on(
-            "past",
+            "nt-clears",
             kind=kind,
             way=way,
             pages=0
@@ -332,7 +332,8 @@ def test_a_touch_after_populating_is_cleared_in_the_caches(way: str) -> None:
 @pytest.mark.parametrize("way", patched.WAYS["hugetlb"])
 def test_a_process_touches_after_it_populates(way: str) -> None:
     lines = scenario.find_scenario("clear-patched").make().lines()
-    (line,) = (one for one in lines if one.startswith(f"past hugetlb {way} "))
+    start = f"count_nt_clears hugetlb {way} "
+    (line,) = (one for one in lines if one.startswith(start))
     assert line.endswith(f" -n 8 -b 4 hugetlb 2048 {way} write-first")
 
 

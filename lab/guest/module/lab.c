@@ -13,13 +13,13 @@
 #include "lab.h"
 
 static const struct bmm_lab_part *const parts[] = {
-	&bmm_lab_timer,	  &bmm_lab_snapshot, &bmm_lab_stamped, &bmm_lab_limit,
-	&bmm_lab_squat,	  &bmm_lab_zero,     &bmm_lab_irq,     &bmm_lab_zones,
-	&bmm_lab_walk,	  &bmm_lab_refuse,   &bmm_lab_poison,
+	&bmm_lab_timer,	  &bmm_lab_snapshot,  &bmm_lab_stamped, &bmm_lab_limit,
+	&bmm_lab_squat,	  &bmm_lab_zero,      &bmm_lab_irq,	&bmm_lab_zones,
+	&bmm_lab_walk,	  &bmm_lab_refuse,    &bmm_lab_poison,
 #ifdef CONFIG_DEVICE_PRIVATE
 	&bmm_lab_private,
 #endif
-	&bmm_lab_ruin,	  &bmm_lab_past,
+	&bmm_lab_ruin,	  &bmm_lab_nt_clears,
 };
 
 static bool ready[ARRAY_SIZE(parts)];

@@ -49,6 +49,6 @@ struct bmm_lab_part {
 extern const struct bmm_lab_part bmm_lab_timer, bmm_lab_snapshot,
 	bmm_lab_stamped, bmm_lab_limit, bmm_lab_squat, bmm_lab_zero,
 	bmm_lab_irq, bmm_lab_zones, bmm_lab_walk, bmm_lab_refuse,
-	bmm_lab_private, bmm_lab_ruin, bmm_lab_poison, bmm_lab_past;
+	bmm_lab_private, bmm_lab_ruin, bmm_lab_poison, bmm_lab_nt_clears;
 
 #endif
