@@ -46,7 +46,7 @@ class Measure(NamedTuple):
 
     name: str
     nbytes: int
-    pairs: Iterable[tuple[str, str]] = ()  # of arms that are compared
+    pairs: Iterable[tuple[str, str]] = ()  # of arms that are compared if both are there
     times: Mapping[str, Sequence[float]] = {}  # ns
 
 

@@ -234,7 +234,7 @@ class Latency(Clear):
 
     def measurements(self, outcome: Outcome) -> Iterator[Measure]:
         """Return the longest waits while pages were faulted in or populated."""
-        pairs = [("off", name) for name in self.arms[1:] if self.arms[0] == "off"]
+        pairs = [("off", arm) for arm in self.arms if arm != "off"]
         for name, kib, way in self.timed(WAYS):
             times = base.collect_samples(
                 outcome, "late", "late_ns", self.arms, kib=kib, way=way

@@ -126,10 +126,7 @@ class Device(Scenario):
         name = self.named_by_size
         unit, nbytes = self._unit
         nbytes *= int(outcome.of("bind")[0]["pages"]) // unit
-        # only the function has a limit
-        pairs = [
-            pair for pair in (*PAIRS, (LIMIT, "on")) if {*pair} <= {*self.arms, LIMIT}
-        ]
+        pairs = (*PAIRS, (LIMIT, "on"))  # only the function has a limit
         for suffix, key, event in (*TIMED, *(() if outcome.icount else (SLEEPS,))):
             times = base.collect_samples(outcome, event, key, self.arms, label="round")
             if not suffix and self._uses_path:
