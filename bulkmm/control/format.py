@@ -12,7 +12,7 @@ GAP = "  "  # between columns
 def align_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     """Return rows of words as lines with columns of minimal width."""
     table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = _measure_columns(table)
     return [
         indent + GAP.join(w.ljust(n) for w, n in zip(row, widths, strict=True)).rstrip()
         for row in table
@@ -22,7 +22,7 @@ def align_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
 def wrap_columns(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
     """Return aligned rows whose last column, of text, is wrapped to the terminal."""
     table = list(rows)
-    beside = len(indent) + _measure_row([row[:-1] for row in table]) + len(GAP)
+    beside = len(indent) + sum(n + len(GAP) for n in _measure_columns(table)[:-1])
     fits = beside < width.measure_width() * 2 / 3
     hanging = " " * beside if fits else f"{indent}{width.INDENT}"
     lines = align_columns(table, indent)
@@ -35,11 +35,11 @@ def split_columns(rows: Iterable[Sequence[str]], keys: int) -> list[str]:
     Each part begins with the first columns, which tell rows apart.
     """
     table = list(rows)
+    widths = [n + len(GAP) for n in _measure_columns(table)]
+    room = width.measure_width() + len(GAP)
     parts = [[*range(keys)]]
-    for i in range(keys, len(table[0])):
-        candidate = [*parts[-1], i]
-        beside = [[row[j] for j in candidate] for row in table]
-        if len(parts[-1]) > keys and _measure_row(beside) > width.measure_width():
+    for i in range(keys, len(widths)):
+        if len(parts[-1]) > keys and sum(widths[j] for j in (*parts[-1], i)) > room:
             parts.append([*range(keys)])
         parts[-1].append(i)
     lines: list[str] = []
@@ -48,10 +48,9 @@ def split_columns(rows: Iterable[Sequence[str]], keys: int) -> list[str]:
     return lines[1:]
 
 
-def _measure_row(rows: Sequence[Sequence[str]]) -> int:
-    """Return how wide aligned rows are."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return sum(widths) + len(GAP) * (len(widths) - 1)
+def _measure_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return how wide columns are."""
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
 def format_size(nbytes: float) -> str:
