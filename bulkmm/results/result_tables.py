@@ -346,7 +346,7 @@ def print_documents(
     documents: list[Document], console: Console | None = None, show: Show = DEFAULT
 ) -> None:
     """Print the tables of several documents, and the lines below."""
-    console = make_console(console)
+    console = console or make_console()
     for table in make_tables(documents, show):
         table.print(console)
         console.print()

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Literal
 
-from bulkmm.shell.width import WIDTH
+from bulkmm.shell.width import measure_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +49,7 @@ class Table:
 
         Words are never cut.
         """
-        console = make_console(console)
+        console = console or make_console()
         if self.brief and not self.fits(console.width):
             self.brief.print(console)
             return
@@ -130,19 +129,16 @@ class Table:
         console.print(table)
 
 
-def make_console(console: Console | None = None) -> Console:
-    """Return the console for tables, as wide as the terminal, COLUMNS or WIDTH."""
+def make_console() -> Console:
+    """Return the console for tables, as wide as the terminal, if it is one."""
     from rich.console import Console
 
-    console = console or Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH
-    return console
+    return Console(width=measure_width())
 
 
 def print_lines(lines: Iterable[str], console: Console | None = None) -> None:
     """Print lines above or below a table."""
-    console = make_console(console)
+    console = console or make_console()
     wrap = TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
     for line in lines:
         # not by the console, which cuts a word that is longer than a line: a path

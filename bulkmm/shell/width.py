@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How wide text is, and lines that are wrapped to it."""
 
+import os
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable
 
-WIDTH = 100  # if the output is not a terminal
+WIDTH = 100  # of a terminal that does not know its own
 INDENT = "  "
 
 
 def measure_width() -> int:
-    """Return the columns of the terminal, or COLUMNS, or WIDTH."""
-    return shutil.get_terminal_size((WIDTH, 0)).columns
+    """Return COLUMNS, or the columns of the terminal.
+
+    Output to a pipe or a file is not wrapped: grep finds whole lines.
+    """
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return shutil.get_terminal_size((WIDTH, 0)).columns
+    return sys.maxsize
 
 
 def wrap_line(line: str, indent: str | None = None) -> list[str]:

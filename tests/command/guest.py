@@ -26,6 +26,7 @@ RUNNER = """
 import contextlib, io, json, os, subprocess, sys
 sys.path.insert(0, "/command")
 from bulkmm import cli
+os.environ["COLUMNS"] = "100"  # as on a terminal, which its streams are not
 with open("/steps.json") as file, os.fdopen(3, "w") as home:
     for step in json.load(file):
         if step[0] == "sh":

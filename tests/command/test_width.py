@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is printed keeps to the width of the terminal, and no word of it is lost."""
 
+import sys
+
 import pytest
 from commandlib import Command
 from fakekernel import Fake, load_module, make_pool
 
 from bulkmm.control.format import split_columns, wrap_columns
 from bulkmm.control.system_files import SystemFiles
+from bulkmm.results.table import Table
 from bulkmm.shell.width import WIDTH, measure_width, wrap_line
 from bulkmm.worth import gain, report, uncounted
 
@@ -136,6 +139,25 @@ def test_what_fits_is_left_as_it_is(columns: int) -> None:
     assert len(split_columns(rows, 1)) == len(rows)
 
 
-def test_the_width_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_the_width_of_a_terminal_that_does_not_know_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert measure_width() == WIDTH
+
+
+def test_what_is_piped_is_not_wrapped(
+    kernel: Fake, bulkmm: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del kernel
+    document, lines = bulkmm("doctor", "--json").json, bulkmm("doctor").out.splitlines()
+    texts = [document["verdict"], *(one["says"] for one in document["checks"])]
+    lines += bulkmm("status").out.splitlines()
+    texts.append(bulkmm("status", "--json").json["kernel"]["says"])
+    words = [f"cell-{i}" for i in range(WIDTH // 4)]
+    Table(words, [words]).print()
+    lines += capsys.readouterr().out.splitlines()
+    texts.append(" ".join(words))
+    for text in texts:
+        assert any(line.endswith(text) for line in lines), text
+    assert len(document["verdict"]) > WIDTH

@@ -72,10 +72,7 @@ def test_ours_stands_beside_the_fastest_peer_and_the_limit() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_it_fits_and_no_word_is_cut(
-    make: Callable[[], Document], width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
+def test_it_fits_and_no_word_is_cut(make: Callable[[], Document], width: int) -> None:
     text = screen(make(), width=width)
     assert max(map(len, text.splitlines())) <= width
     tables = result_tables.make_tables([make()])
@@ -84,11 +81,8 @@ def test_it_fits_and_no_word_is_cut(
     assert {word for cell in cells for word in cell.split()} <= {*text.split()}
 
 
-def test_a_row_of_a_quick_run_has_one_line_of_80_columns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_of_a_quick_run_has_one_line_of_80_columns() -> None:
     """A long name of a backend apart; the cells of a wider terminal need two lines."""
-    monkeypatch.setenv("COLUMNS", "100")  # as a terminal's, so that a width is taken
     document = Document.read(RESULT_FILE)
     document.results = [r for r in document.results if r.scenario in run.QUICK]
     scenarios = document.scenarios
@@ -152,9 +146,8 @@ def test_what_is_too_wide_is_printed_in_parts() -> None:
     assert [words.count(name) for name in names] == [6, *([1] * 13)]
 
 
-def test_each_part_tells_its_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_tells_its_rows_apart() -> None:
     """Of a scenario's variants each has its ratio beside its name."""
-    monkeypatch.setenv("COLUMNS", "44")
     text = screen(made.kernel(), width=44)
     assert text.count("scenario") == text.count("variant ") == 2
     (whole,) = result_tables.make_tables([made.kernel()])
