@@ -67,6 +67,11 @@ class Kind:
         return {patch.parent.name for patch in self.patches}
 
     @property
+    def replaces_clear(self) -> bool:
+        """Return whether its patches clear past the caches: path clear stays off."""
+        return "clear" in self.subjects and self.arch is X86_64
+
+    @property
     def test_patches(self) -> list[Path]:
         """Return those of its series that only change the kernel's selftests.
 

@@ -142,7 +142,7 @@ class Mm(Suite):
         used = {bool(hits[f"clear, {arm}"]) for arm in self.arms if arm != STATES[0]}
         releases = (event["release"] for event in outcome.of("start"))
         kinds = filter(None, map(kernel_kinds.of_release, releases))
-        if any("clear" in kind.subjects for kind in kinds):
+        if any(kind.replaces_clear for kind in kinds):
             yield Check("huge pages were left to the patches", used == {False}, detail)
         else:
             yield Check("huge pages were served meanwhile", used == {True}, detail)

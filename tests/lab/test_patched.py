@@ -234,8 +234,8 @@ def test_the_patches_define_what_keeps_a_path_off(kind: Kind) -> None:
     defined = list_defined(kind)
     paths = requirements.read_table(kind.arch.name).paths
     kept_off = {path.name for path in paths if defined & {*path.without_functions}}
-    past_caches = set() if kind.arch is ARM64 else {"clear", "alloc"}
-    assert kept_off == ({"memmap", *past_caches} if kind.patched else set())
+    expected = {"memmap"} if kind.patched else set()
+    assert kept_off == expected | ({"clear", "alloc"} if kind.replaces_clear else set())
 
 
 def test_no_function_keeps_a_path_off_that_no_patch_defines() -> None:
@@ -253,7 +253,7 @@ def test_the_kernels_own_tests_use_clear_unless_the_patches_clear(kind: Kind) ->
     # nothing was served
     expected = (
         {"huge pages were left to the patches": True}
-        if kind.patched
+        if kind.replaces_clear
         else {"huge pages were served meanwhile": False}
     )
     assert expected.items() <= checks.items()
