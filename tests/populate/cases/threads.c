@@ -121,20 +121,23 @@ CASE(stall, HERE)
 	size_t len = 256 * MIB;
 	char *p = anonymous(len);
 	char text[256];
-	int tries = 20;
+	int tries = 200;
 
 	sleep_us = 50;
 	stall_at = (uintptr_t)p + 100 * MIB;
-	report = all_of(p, len, NULL);
-	check((uintptr_t)report.slow <= stall_at);
-	check(stall_at < (uintptr_t)report.slow + report.slow_len);
+	/* beside other work another piece may be slower, or this one */
+	do
+		report = all_of(p, len, NULL);
+	while ((stall_at - (uintptr_t)report.slow >= report.slow_len ||
+		report.slow_ns >= 300000000) &&
+	       --tries);
+	check(stall_at - (uintptr_t)report.slow < report.slow_len);
 	check(report.slow_ns >= 200000000 &&
 	      report.slow_ns > 8 * report.usual_ns);
 	check(report.slow_cause >= BMM_CAUSE_UNKNOWN);
 	bmm_report_text(&report, text, sizeof(text));
 	check(strstr(text, " took 2") && strstr(text, "elsewhere"));
 	stall_at = 0;
-	/* beside other work some piece may really have been slow */
 	do
 		report = all_of(p, len, NULL);
 	while (report.slow_len && --tries);
