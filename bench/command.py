@@ -108,8 +108,8 @@ bench kernel: bench.kernel.run:run_kernel
     runs in turn with this one's, in place of the module. With --quick and nothing else
     chosen, eight scenarios run, for about a minute: what people wait for, and where
     the module may cost.
-[subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all
-    that the module serves
+[subject:{{memmap,clear,copy,vmap,hotplug,all}}] = all  run these functions, or all:
+    hotplug with --against only
 --kernel {"|".join(X86_64.tested)}|RELEASE|FILE = {X86_64.series[0]}  take this kernel:
     of the lab ({", ".join(LAB_KERNELS)}, too), below /boot, a vmlinuz, or a .deb
 --module FILE  take this bulkmm.ko, none, or the default: the lab's, or the installed

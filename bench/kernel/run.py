@@ -15,7 +15,7 @@ from bulkmm.shell import size
 from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
 
-SUBJECTS = ("memmap", "clear", "copy", "vmap")  # those that the module serves
+SUBJECTS = ("memmap", "clear", "copy", "vmap")  # of all, without --against
 # with --quick, and nothing else: the headlines, and where the module may cost
 QUICK = (
     *("pmem-fsdax-16g", "pmem-devdax-16g", "thp-2m-populate", "thp-2m", "copy-2m"),
@@ -34,7 +34,7 @@ def run_kernel(args: argparse.Namespace) -> int:
     for name in UNFUZZED if args.fuzz is not None else ():
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to --fuzz")
-    names = SUBJECTS if args.subject == "all" else (args.subject,)
+    names = list_subjects(args)
     scenarios.check_scenarios(args.scenario or (), names)
     if args.case is not None:
         measure.check_case(args.case, names)
@@ -49,6 +49,13 @@ def run_kernel(args: argparse.Namespace) -> int:
             document = measure.measure_kernel(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)
     return finish.finish_run(args, document, lambda: _print_document(document, wanted))
+
+
+def list_subjects(args: argparse.Namespace) -> Sequence[str]:
+    """Return the subjects to run; kernels are compared in all."""
+    if args.subject != "all":
+        return (args.subject,)
+    return tuple(measure.SUBJECTS) if args.against else SUBJECTS
 
 
 def _print_document(document: Document, wanted: result_tables.Show) -> None:

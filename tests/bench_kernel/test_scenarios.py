@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The names of scenarios, which are refused before any work."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def test_every_scenario_of_kept_results_is_known() -> None:
     names = {row["scenario"] for row in rows}
     assert len(names) > len(run.QUICK)
     scenarios.check_scenarios([*names, *run.QUICK], SUBJECTS)
+
+
+def test_two_kernels_are_compared_in_all_subjects() -> None:
+    args = argparse.Namespace(subject="all", against="base")
+    assert {*run.list_subjects(args)} == {*scenarios.SOURCES}
 
 
 def test_every_line_of_the_sources_is_read() -> None:
