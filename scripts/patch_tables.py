@@ -7,7 +7,7 @@ from result_files import PATCHED, ROOT, CpuResults, select_results
 from result_notes import describe_document, wrap_paragraph
 
 from bench.kernel import patched
-from bulkmm.results import size_grid
+from bulkmm.results import conditions, size_grid
 from bulkmm.results.model import Document
 from lab.commands.page import GENERATED
 from lab.machine import kernel_kinds
@@ -28,7 +28,7 @@ def update_upstream(text: str, cpus: dict[str, CpuResults]) -> str:
 
 def make_gains(documents: list[Document]) -> Iterator[str]:
     """Return the tables of a CPU."""
-    yield from (f"### {documents[0].machine['cpu']['model']}", "")
+    yield from (f"### {conditions.cpu_name(documents[0])}", "")
     for document in documents:
         yield from patched.make_table(document).markdown()
         notes = f"{describe_document(document)}{describe_patches(document)}"

@@ -20,6 +20,7 @@ from bench.kernel import cpu, module, patch, symbols, vmlinux
 from bench.kernel.vmlinux import Image
 from bulkmm.control import requirements
 from bulkmm.control.btf import Types
+from bulkmm.results import submit
 from bulkmm.shell.errors import BulkmmError
 from bulkmm.shell.progress import Progress
 from lab.paths import make_scratch
@@ -90,7 +91,7 @@ def prepare_kernel(
         _patch(image, kallsyms, plan, linked)
         _write(where, image, linked, kallsyms, types)
         program = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-        yield Prepared(where, image.release, thunk or "plain returns", program)
+        yield Prepared(where, image.release, thunk or submit.PLAIN_RETURNS, program)
 
 
 @contextmanager

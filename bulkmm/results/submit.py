@@ -39,6 +39,7 @@ OF_DEBIAN = re.compile(r"\d+(?:\.\d+)+(?:\+deb1\d[\w.+~]*|-\d+)?-(?:cloud-|rt-)?
 OF_LAB = re.compile(r"\d+\.\d+\.\d+\+deb1\d-(?:base|patched)[\w.-]*-amd64")
 HISTORY = "history"  # its arms are kernels
 PATCHED = "patched"
+PLAIN_RETURNS = "plain returns"  # no mitigation in place of RET
 LEAST = 6  # processes
 
 
@@ -83,7 +84,10 @@ def file_name(document: Document) -> str:
     scenario = document.run.get("scenario")
     if "host_kernel" in document.run and scenario != HISTORY:
         series = requirements.series_of(document.machine["kernel"])
-        return f"{PATCHED if 'against' in document.run else 'kernel'}-{series}.json"
+        if "against" not in document.run:
+            return f"kernel-{series}.json"
+        plain = document.run.get("returns") == PLAIN_RETURNS
+        return f"{PATCHED}-{series}{'-plain' if plain else ''}.json"
     kinds = {result.memory for result in document.results}
     if scenario == "populate" and len(kinds) == 1:
         return f"populate-{kinds.pop()}.json"

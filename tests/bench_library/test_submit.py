@@ -132,6 +132,8 @@ def test_the_patches_of_the_project_are_taken() -> None:
     assert submission.machine["kernel"] == release("base")
     assert submission.run["against"] == release("patched")
     assert submit.file_name(submission) == "patched-7.3.json"
+    plain = replace(submission, run=run | {"returns": submit.PLAIN_RETURNS})
+    assert submit.file_name(plain) == "patched-7.3-plain.json"
     run["against"] = release("jane")
     with pytest.raises(BulkmmError, match="is no kernel that the lab builds"):
         submit.anonymise_document(replace(document, machine=machine, run=run))

@@ -6,6 +6,7 @@ series and of the CPU that it names by family and model.
 """
 
 import re
+from collections.abc import Container
 from pathlib import Path
 
 import result_files
@@ -13,6 +14,7 @@ from docpages import ROOT
 
 from bench.kernel import patched
 from bulkmm.results.conditions import DASH
+from bulkmm.results import submit
 from bulkmm.results.model import Document
 from bulkmm.results.result_tables import TIMES
 from bulkmm.results.size_grid import AGAINST
@@ -35,6 +37,8 @@ SCENARIOS = {  # by what a letter calls them
     "first": "copy-2m",
     "middle": "copy-2m-middle",
     "last": "copy-2m-last",
+    "the last block joins": "hotplug-contiguous",
+    "all blocks are online": "hotplug-contiguous-whole",
     "vmap(), single pages": "vmap-100m-order0",
     "spread over 64 GiB": "vmap-100m-order0-far",
     "64 KiB runs": "vmap-100m-order4",
@@ -60,22 +64,25 @@ def has_result(text: str) -> bool:
 
 
 def find_result(letter: Path) -> Path:
-    """Return the result of a letter's series, of the CPU that it names."""
-    cpu = CPU.search(letter.read_text("utf-8"))
+    """Return the result of a letter's series, of the CPU and returns that it names."""
+    text = letter.read_text("utf-8")
+    cpu = CPU.search(text)
     assert cpu, "it names no CPU, as in: family 25, model 17"
-    series = letter.parts[-3]
-    name = f"*-{cpu[1]}-{cpu[2]}-*/patched-{series}.json"
+    end = "-plain" if submit.PLAIN_RETURNS in text else ""
+    name = f"*-{cpu[1]}-{cpu[2]}-*/patched-{letter.parts[-3]}{end}.json"
     files = sorted(result_files.RESULTS.glob(name))
     assert files, f"there is no results/{name}"
     return files[0]
 
 
-def format_conditions(document: Document) -> str:
-    """Return what a letter says of how it was measured."""
+def format_conditions(document: Document, scenarios: Container[str]) -> str:
+    """Return what a letter with these scenarios says of how they were measured."""
     controls = [
-        one.ratio for one in document.ratios if one.variant == f"{AGAINST}-again"
+        one.ratio
+        for one in document.ratios
+        if one.variant == f"{AGAINST}-again" and one.scenario in scenarios
     ]
-    percent = max(abs(round(100 * ratio) - 100) for ratio in controls)
+    percent = max((abs(round(100 * ratio) - 100) for ratio in controls), default=0)
     return (
         f"95 % intervals of {document.run['processes']} processes; two equal kernels "
         f"differ by {percent} % at most"

@@ -18,13 +18,14 @@ def list_faults(letter: Path, text: str) -> list[str]:
     file = letters.find_result(letter)
     document = Document.read(file)
     where = f"{file.parent.name}/{file.name}"
-    rows, faults = letters.format_rows(document), []
+    rows, scenarios, faults = letters.format_rows(document), [], []
     for label, row in letters.read_rows(text).items():
         scenario = letters.SCENARIOS.get(label, f"no scenario in {letters.__file__}")
+        scenarios.append(scenario)
         expected = rows.get(scenario, "nothing")
         if row != expected:
             faults.append(f"{label}: {row}, but {where} has {expected} ({scenario})")
-    conditions = letters.format_conditions(document)
+    conditions = letters.format_conditions(document, scenarios)
     if conditions not in " ".join(text.split()):
         faults.append(f"the letter lacks, of {where}: {conditions}")
     return faults
