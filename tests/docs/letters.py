@@ -13,8 +13,8 @@ import result_files
 from docpages import ROOT
 
 from bench.kernel import patched
-from bulkmm.results.conditions import DASH
 from bulkmm.results import submit
+from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document
 from bulkmm.results.result_tables import TIMES
 from bulkmm.results.size_grid import AGAINST
