@@ -109,7 +109,7 @@ OF_WORK = {
         # of a page that is ready: 1 % is stored; it is cleared; the path takes its time
         ({"work": 2 * MIB // 100 // 8}, {"work of a page that is ready"}),
         ({"work": 2 * MIB}, {"work of a page that is ready", "a start of QEMU"}),
-        ({"free": 20}, {"cost of a free"}),
+        ({"free": 25}, {"cost of a free"}),
         ({"clear": -300_000}, {"clearing is counted"}),
     ],
 )
