@@ -7,7 +7,6 @@ from typing import Any
 from bulkmm.control.requirements import is_at_least
 from bulkmm.results.model import Check
 from lab.machine import kernel_kinds, ktap
-from lab.machine.arch import X86_64
 from lab.machine.kernel_kinds import Kind
 from lab.machine.ktap import Case
 from lab.machine.suites import FORK
@@ -33,8 +32,8 @@ OTHERWISE = {
     "prezero": ("0",),
     "vmap": ("0", "-2"),
 }
-SERIES = {"alloc": "clear", "prezero": "clear"}  # where it has another name
-ON_X86 = ("clear", "alloc")  # stores past the caches are
+SERIES = {"prezero": "clear"}  # where it has another name
+CLEARING = ("clear", "alloc")
 LARGEST = f"{1 << 20} kB"  # hugetlb pages
 FOLIOS, HUGE_PAGES = 4, 512  # of 2 MiB
 BRK_LOCKED = "brk-locked"  # a heap has no advice
@@ -203,8 +202,9 @@ class Hooks(Scenario):
 
 def is_refused(path: str, kind: Kind) -> bool:
     """Return whether the patches of a kernel keep a path off."""
-    has_series = SERIES.get(path, path) in kind.subjects
-    return has_series and (kind.arch is X86_64 or path not in ON_X86)
+    if path in CLEARING:
+        return kind.replaces_clear
+    return SERIES.get(path, path) in kind.subjects
 
 
 def _find_kind(outcome: Outcome) -> Kind | None:

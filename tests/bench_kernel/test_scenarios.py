@@ -12,7 +12,7 @@ from bulkmm import cli
 from bulkmm.shell.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
-SUBJECTS = (*run.SUBJECTS, "hotplug")
+SUBJECTS = (*scenarios.SOURCES,)
 
 
 def test_every_scenario_of_kept_results_is_known() -> None:
