@@ -233,6 +233,9 @@ char *symbol(const char *name);
 char *symbol_or_null(const char *name, char from);
 void symbol_describe(uint64_t address, char *buf, size_t size);
 
+/* branches.c */
+void branches_forget(void);
+
 /* side.c */
 void side_begin(void);
 void side_enter(unsigned int side);

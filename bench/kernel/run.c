@@ -116,8 +116,10 @@ void run_scenario(struct run *run, const struct scenario *s)
 		order_shuffle(order, run->nr, &run->seed);
 		for (i = 0; i < run->nr; i++) {
 			const struct variant *variant = &run->variants[order[i]];
-			uint64_t ns = run_once(run, s, variant);
+			uint64_t ns;
 
+			branches_forget();
+			ns = run_once(run, s, variant);
 			matches[order[i]] &= run_right(run, s, variant);
 			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
 			       s->name, variant->name, (unsigned long long)ns,
