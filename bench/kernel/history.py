@@ -197,7 +197,7 @@ def list_notes(document: Document) -> list[str]:
         f"Each kernel's own code; {result_tables.TIMES}: how often as fast as {first}."
     )
     machine = (
-        f"native: {conditions.cpu_name(document)}; n = {document.run['processes']}"
+        f"native: {conditions.describe_cpu(document)}; n = {document.run['processes']}"
     )
     quiet = conditions.describe_noise(document)
     return [

@@ -34,13 +34,8 @@ def make_table(document: Document) -> Table:
         if (ratio.base, ratio.variant) == (AGAINST, BASE)
     }
     rows = [_make_row(document, ratio) for ratio in gains.values()]
-    return Table((f"Linux {series}, {_name_returns(document)}", *HEADINGS), rows)
-
-
-def _name_returns(document: Document) -> str:
-    """Return how the kernels' functions return: that of SRSO takes the longest."""
-    thunk = str(document.run["returns"])
-    return "Safe RET" if thunk.startswith("srso") else thunk
+    kernel = f"Linux {series}, {conditions.name_returns(document)}"
+    return Table((kernel, *HEADINGS), rows)
 
 
 def invert_ratio(ratio: Ratio) -> Ratio:

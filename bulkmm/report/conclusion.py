@@ -47,7 +47,7 @@ def select_leading(document: Document, scenario: str) -> dict[str, Ratio]:
 
 def draw_conclusion(document: Document) -> str:
     """Return one sentence: what was found, and whether it is usable."""
-    cpu = "Emulated CPU" if document.emulated else conditions.cpu_name(document)
+    cpu = "Emulated CPU" if document.emulated else conditions.describe_cpu(document)
     where = conditions.get_accelerator(document)
     place = f"{cpu}, kernel {conditions.get_kernel(document)} ({where})"
     many = len(document.checks)

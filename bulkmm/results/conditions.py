@@ -47,6 +47,20 @@ def cpu_name(document: Document) -> str:
     return f"{name} (family {cpu['family']}, model {cpu.get('model_number')})"
 
 
+def name_returns(document: Document) -> str:
+    """Return how the kernel's functions return, or nothing if none of them ran.
+
+    With Safe RET, the mitigation of SRSO, a CPU mispredicts every return.
+    """
+    thunk = str(document.run.get("returns", ""))
+    return "Safe RET" if thunk.startswith("srso") else thunk
+
+
+def describe_cpu(document: Document) -> str:
+    """Return the CPU, and how the kernel's functions return on it."""
+    return ", ".join(filter(None, (cpu_name(document), name_returns(document))))
+
+
 def describe_checks(document: Document) -> str:
     """Return how many checks passed."""
     many = len(document.checks)
@@ -57,7 +71,7 @@ def list_footnotes(document: Document) -> list[str]:
     """Return the lines required below a table of this document's figures."""
     guest = " visits of one boot" if "guest" in document.machine else ""
     unit = " processes" if "processes" in document.run else guest
-    cpu, kernel = cpu_name(document), get_kernel(document)
+    cpu, kernel = describe_cpu(document), get_kernel(document)
     machine = f"{get_accelerator(document)}: {cpu}; kernel {kernel}"
     counts = sorted({len(result.samples) for result in document.printed().results})
     n = DASH.join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))

@@ -60,7 +60,7 @@ BLOCK = re.compile(r"^```console\n([#$] .*\n)((?:.*\n)*?)```$", re.MULTILINE)
 RESULT = "results/AuthenticAMD-25-17-1/kernel-7.3.json"
 # signs of two or three bytes are in no line more than ten bytes
 COLUMNS = 90
-TAIL = 27  # lines of the result that the page shows
+TAIL = 29  # lines of the result that the page shows
 
 
 def list_steps() -> list[tuple[str, Step]]:
