@@ -26,6 +26,7 @@ from bulkmm.pool.memory import Kind, Memory, Worker
 from bulkmm.pool.protocol import LONGEST, parse_request
 from bulkmm.pool.store import Store
 from bulkmm.populate.libbulkmm._answers import VERSION
+from bulkmm.shell.ending import hold_signals
 from bulkmm.shell.errors import BulkmmError
 
 PATIENCE = 10  # seconds until a client has said what it wants, or there is room for it
@@ -331,7 +332,8 @@ class Server:
     def _start_filling(self, memory: Memory, *, idle: bool) -> None:
         work = partial(memory.fill_pages, idle=idle)
         try:
-            self.filler = Worker(memory, work, idle=idle)
+            with hold_signals():  # or run() would not know what to stop
+                self.filler = Worker(memory, work, idle=idle)
         except OSError as error:
             why = f"no process can be started: {error.strerror}"
             self._fail_memory(memory, why)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rootlib import huge_pages
@@ -24,6 +25,8 @@ from servelib import (
     waiting_client,
 )
 
+from bulkmm.pool import server as pool_server
+from bulkmm.pool.memory import Kind, Worker, make_memory
 from bulkmm.populate.libbulkmm import pool
 from bulkmm.shell.errors import Exit
 
@@ -124,6 +127,23 @@ def test_a_filler_ends_with_the_server_though_cpus_are_busy() -> None:
                 assert not is_running(filler)
         finally:
             program.kill()
+
+
+def test_a_signal_before_a_filler_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's last act is to stop the filler, which it would not know."""
+
+    def start_late(*args: Any, **options: Any) -> Worker:
+        worker = Worker(*args, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        return worker
+
+    monkeypatch.setattr(pool_server, "Worker", start_late)
+    running = object.__new__(pool_server.Server)
+    memory = make_memory(Kind(4 * MIB, "thp", None))
+    with pytest.raises(KeyboardInterrupt):
+        running._start_filling(memory, idle=True)
+    running.filler.stop()
+    running.filler.collect_error()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
