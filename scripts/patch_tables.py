@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from result_files import PATCHED, ROOT, CpuResults, select_results
 from result_notes import describe_document, wrap_paragraph
 
-from bench.kernel import patched
+from bulkmm.report import patched
 from bulkmm.results import conditions, size_grid
 from bulkmm.results.model import Document
 from lab.commands.page import GENERATED

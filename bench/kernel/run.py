@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from bench import amount
 from bench.kernel import find, fuzz, measure, scenarios
 from bench.kernel.measure import Job
-from bulkmm.report import headlines
+from bulkmm.report import headlines, patched
 from bulkmm.results import finish, result_tables
 from bulkmm.results.model import Document
 from bulkmm.shell import size
@@ -59,9 +59,10 @@ def list_subjects(args: argparse.Namespace) -> Sequence[str]:
 
 
 def _print_document(document: Document, wanted: result_tables.Show) -> None:
-    """Print the tables, and at the end what people wait for."""
+    """Print the tables, and at the end what people wait for, or what patches gain."""
     result_tables.print_documents([document], show=wanted)
     headlines.print_headlines([document])
+    patched.print_gains([document])
 
 
 def _choose_scenarios(args: argparse.Namespace) -> Sequence[str]:

@@ -55,7 +55,7 @@ report: bulkmm.report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
-    from bulkmm.report import headlines
+    from bulkmm.report import headlines, patched
     from bulkmm.results import model, result_tables
 
     if args.schema:
@@ -75,6 +75,7 @@ def run_show(args: argparse.Namespace) -> int:
     else:
         result_tables.print_documents(documents, show=wanted)
         headlines.print_headlines(documents)
+        patched.print_gains(documents)
     return Exit.OK
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import result_files
 from docpages import ROOT
 
-from bench.kernel import patched
+from bulkmm.report import patched
 from bulkmm.results import submit
 from bulkmm.results.conditions import DASH
 from bulkmm.results.model import Document

@@ -6,8 +6,9 @@ import re
 import made
 import patch_tables
 import pytest
+from msgspec.structs import replace
 
-from bench.kernel import patched
+from bulkmm.report import patched
 from bulkmm.results.model import Document
 from lab.machine import kernel_kinds
 
@@ -44,6 +45,18 @@ def test_a_row_is_the_gain_and_the_shares_of_others(document: Document) -> None:
     assert low < middle < high
     # of the published methods, the faster
     assert [float(share) for share in shares] == near(30 / 25, 24 / 25, 20 / 25)
+
+
+def test_a_run_ends_in_the_gains(
+    document: Document, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no other does: of what else is compared, neither is the base."""
+    patched.print_gains([document])
+    assert "base → patched" in capsys.readouterr().out
+    others = [replace(document, run=document.run | {"against": BASE})]
+    others.append(replace(document, machine=document.machine | {"kernel": PATCHED}))
+    patched.print_gains([*others, made.kernel()])
+    assert not capsys.readouterr().out
 
 
 def test_the_page_has_each_cpu(document: Document) -> None:

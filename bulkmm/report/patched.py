@@ -4,7 +4,7 @@
 A result of "bench kernel --kernel base --against patched --module default".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -13,9 +13,10 @@ from bulkmm.control.format import format_duration
 from bulkmm.results import conditions, result_tables
 from bulkmm.results.model import LIMIT, Document, Ratio, Result
 from bulkmm.results.size_grid import AGAINST
-from bulkmm.results.table import Table
+from bulkmm.results.table import Table, print_lines
 
 BASE = "kernel"
+KINDS = "base", "patched"  # of kernels
 # what a series does the same work by; of several, the fastest counts
 PUBLISHED = ("template-copy", "template-movnti", "rep-stosb")
 MODULE = ("bulkmm", "pte", "block")  # as it comes: no forced mode
@@ -23,6 +24,25 @@ HEADINGS = (
     *("base → patched", "faster", "of the published method", "of the module"),
     "of the limit",
 )
+
+SHARES = (
+    "faster: how much the patches gain over base; of the …: how fast they are relative "
+    "to these, 1.00 is as fast. Above, rows are relative to the patched kernel."
+)
+
+
+def print_gains(documents: Sequence[Document]) -> None:
+    """Print a table for each result of base and patched; for others nothing."""
+    for document in filter(is_of_patches, documents):
+        print()
+        make_table(document).print()
+        print_lines(["", SHARES])
+
+
+def is_of_patches(document: Document) -> bool:
+    """Return whether a result is of the lab's two kernels, without and with them."""
+    two = conditions.get_kernel(document), str(document.run.get(AGAINST))
+    return all(f"-{name}" in release for name, release in zip(KINDS, two, strict=True))
 
 
 def make_table(document: Document) -> Table:
