@@ -53,9 +53,9 @@ def test_a_run_ends_in_the_gains(
     """And no other does: of what else is compared, neither is the base."""
     patched.print_gains([document])
     assert "base → patched" in capsys.readouterr().out
-    others = [replace(document, run=document.run | {"against": BASE})]
-    others.append(replace(document, machine=document.machine | {"kernel": PATCHED}))
-    patched.print_gains([*others, made.kernel()])
+    documents = [replace(document, run=document.run | {"against": BASE})]
+    documents.append(replace(document, machine=document.machine | {"kernel": PATCHED}))
+    patched.print_gains([*documents, made.kernel()])
     assert not capsys.readouterr().out
 
 
