@@ -181,8 +181,9 @@ int main(int argc, char **argv)
 			bytes_written = scenario_memory(&list[i]);
 	}
 	/* now that all memory is allocated */
-	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu}\n",
+	printf("{\"event\":\"start\",\"rounds\":%u,\"bytes\":%llu,\"huge_bytes\":%llu,\"hooks\":%zu,\"predictors\":\"%s\"}\n",
 	       run.rounds, (unsigned long long)bytes_written,
-	       (unsigned long long)buffer_huge_bytes(), sites_nr());
+	       (unsigned long long)buffer_huge_bytes(), sites_nr(),
+	       branches_state());
 	return run.failed;
 }

@@ -234,7 +234,8 @@ char *symbol_or_null(const char *name, char from);
 void symbol_describe(uint64_t address, char *buf, size_t size);
 
 /* branches.c */
-void branches_forget(void);
+void branches_reset(void);
+const char *branches_state(void);
 
 /* side.c */
 void side_begin(void);

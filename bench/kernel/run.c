@@ -20,27 +20,42 @@ static void run_enter(const struct run *run, const struct scenario *s,
 	run->subject->enter(s);
 }
 
-/* Runs a variant once; returns how long it took. */
-uint64_t run_once(const struct run *run, const struct scenario *s,
-		  const struct variant *variant)
+/* Calls a variant, after a reset; returns how long the call took. */
+static uint64_t run_call(const struct run *run, const struct scenario *s,
+			 const struct variant *variant)
 {
 	const struct variant *harness_variant = variant->limit ||
 								variant->loop ||
 								variant->peer ?
 							variant :
 							NULL;
-	uint64_t took = 0, start;
+	uint64_t start;
+
+	run->subject->reset(s);
+	start = bmm_host_clock();
+	run->subject->call(s, harness_variant);
+	return bmm_host_clock() - start;
+}
+
+/*
+ * Runs a variant once; returns how long it took. Predictors begin with nothing
+ * learnt; calls that are short, and so repeated, are preceded by one not timed.
+ */
+uint64_t run_once(const struct run *run, const struct scenario *s,
+		  const struct variant *variant)
+{
+	uint64_t took = 0;
 	unsigned int i;
 
 	if (variant->side != side_now())
 		run_enter(run, s, variant->side);
 	module_swap(variant);
-	for (i = 0; i < s->repeat; i++) {
-		run->subject->reset(s);
-		start = bmm_host_clock();
-		run->subject->call(s, harness_variant);
-		took += bmm_host_clock() - start;
-	}
+	if (!run->fuzz)
+		branches_reset();
+	if (s->repeat > 1)
+		run_call(run, s, variant);
+	for (i = 0; i < s->repeat; i++)
+		took += run_call(run, s, variant);
 	return took / s->repeat;
 }
 
@@ -116,10 +131,8 @@ void run_scenario(struct run *run, const struct scenario *s)
 		order_shuffle(order, run->nr, &run->seed);
 		for (i = 0; i < run->nr; i++) {
 			const struct variant *variant = &run->variants[order[i]];
-			uint64_t ns;
+			uint64_t ns = run_once(run, s, variant);
 
-			branches_forget();
-			ns = run_once(run, s, variant);
 			matches[order[i]] &= run_right(run, s, variant);
 			printf("{\"event\":\"sample\",\"scenario\":\"%s\",\"variant\":\"%s\",\"ns\":%llu,\"bytes\":%llu}\n",
 			       s->name, variant->name, (unsigned long long)ns,

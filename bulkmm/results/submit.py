@@ -30,7 +30,7 @@ MACHINE = (
 RUN = (
     *("scenario", "processes", "rounds", "seed", "size", "bytes", "huge_bytes", "llc"),
     *("cpus", "pages", "backend", "cached", "streaming", "libpmem2", "threads"),
-    *("hooks", "returns", "picks", "load", "steal", "other", "against"),
+    *("hooks", "returns", "picks", "load", "steal", "other", "against", "predictors"),
 )
 # Debian's releases are public; anybody else's may name a person or a machine.
 RELEASE = re.compile(r"\d+(?:\.\d+)*(?:[+~-][\w.+~-]*?deb1\d[\w.+~-]*)?")

@@ -111,6 +111,12 @@ def test_mitigations(older: Pair, mitigations: str) -> None:
     assert ("plain" in document.run["returns"]) == (mitigations == "off")
 
 
+def test_predictors_are_reset(older: Pair) -> None:
+    """Which of two kernels was faster was chance without."""
+    document = measure_subjects(small(older, "memmap"), "memmap")
+    assert document.run["predictors"] == "reset"
+
+
 def test_a_scenario_that_is_none(older: Pair) -> None:
     with pytest.raises(BulkmmError, match=r"vmap-1t: not with this size, or not on"):
         measure_subjects(replace(small(older, "vmap"), only=("vmap-1t",)), "vmap")
