@@ -72,6 +72,9 @@ def run_show(args: argparse.Namespace) -> int:
     wanted = result_tables.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown:
         print(result_tables.format_markdown(*documents, show=wanted), end="")
+        if tables := patched.list_tables(documents):
+            lines = [line for table in tables for line in table.markdown()]
+            print("", *lines, patched.SHARES, sep="\n")
     else:
         result_tables.print_documents(documents, show=wanted)
         headlines.print_headlines(documents)

@@ -206,8 +206,8 @@ def describe_scope(documents: Sequence[Document]) -> str:
             "The last column has the least and the most median of the kernels in this "
             f"table{', for devices of 100 GiB' if devices else ''} (1.00: a CPU where "
             "no gain was proven), and on how many CPUs. Your run may be outside the "
-            "span: Safe RET, which mispredicts each return of the kernel's code, makes "
-            "gains larger than plain returns do."
+            "span. Devices and mappings gain more with Safe RET, which mispredicts "
+            "each return of the functions called for a page, than with plain returns."
         )
     return " ".join(texts)
 

@@ -4,7 +4,9 @@
 A result of "bench kernel --kernel base --against patched --module default".
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_fields
 
 from msgspec.structs import replace
 
@@ -16,7 +18,8 @@ from bulkmm.results.size_grid import AGAINST
 from bulkmm.results.table import Table, print_lines
 
 BASE = "kernel"
-KINDS = "base", "patched"  # of kernels
+# the lab's names: the newest series is not in them
+RELEASE = re.compile(r"(\d+\.\d+)\.\d+\+deb1\d-(base|patched)(?:-[\d.]+)?\.\w+-amd64")
 # what a series does the same work by; of several, the fastest counts
 PUBLISHED = ("template-copy", "template-movnti", "rep-stosb")
 MODULE = ("bulkmm", "pte", "block")  # as it comes: no forced mode
@@ -31,18 +34,34 @@ SHARES = (
 )
 
 
-def print_gains(documents: Sequence[Document]) -> None:
-    """Print a table for each result of base and patched; for others nothing."""
+def list_tables(documents: Sequence[Document]) -> list[Table]:
+    """Return a table for each result of base and patched, headed by its CPU."""
+    tables = []
     for document in filter(is_of_patches, documents):
+        table = make_table(document)
+        kernel, *headings = table.headings
+        first = f"{conditions.cpu_name(document)}, {kernel}"
+        tables.append(replace_fields(table, headings=[first, *headings]).drop_empty())
+    return tables
+
+
+def print_gains(documents: Sequence[Document]) -> None:
+    """Print the tables, and what they mean; if there are none, nothing."""
+    tables = list_tables(documents)
+    for table in tables:
         print()
-        make_table(document).print()
+        table.print()
+    if tables:
         print_lines(["", SHARES])
 
 
 def is_of_patches(document: Document) -> bool:
     """Return whether a result is of the lab's two kernels, without and with them."""
     two = conditions.get_kernel(document), str(document.run.get(AGAINST))
-    return all(f"-{name}" in release for name, release in zip(KINDS, two, strict=True))
+    (base, patched) = (RELEASE.fullmatch(release) for release in two)
+    if not base or not patched or base[1] != patched[1]:
+        return False
+    return (base[2], patched[2]) == ("base", "patched")
 
 
 def make_table(document: Document) -> Table:

@@ -51,11 +51,17 @@ def test_a_run_ends_in_the_gains(
     document: Document, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And no other does: of what else is compared, neither is the base."""
+    document.machine["cpu"]["model"] = "An & Other"
     patched.print_gains([document])
-    assert "base → patched" in capsys.readouterr().out
-    documents = [replace(document, run=document.run | {"against": BASE})]
-    documents.append(replace(document, machine=document.machine | {"kernel": PATCHED}))
-    patched.print_gains([*documents, made.kernel()])
+    assert "An & Other (family 25, model 1), Linux 7.3" in capsys.readouterr().out
+    kasan = PATCHED.replace("patched", "patched-kasan")
+    older = PATCHED.replace("patched", "patched-6.12").replace("7.3", "6.12", 1)
+    for release in (BASE, kasan, older, "7.3-patched-by-hand"):
+        patched.print_gains(
+            [replace(document, run=document.run | {"against": release})]
+        )
+    document.machine["kernel"] = PATCHED
+    patched.print_gains([document, made.kernel()])
     assert not capsys.readouterr().out
 
 
