@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bulkmm.report import conclusion, figure, headlines
+from bulkmm.report import conclusion, figure, headlines, patched
 from bulkmm.results import (
     conditions,
     job_words,
@@ -105,12 +105,17 @@ def draw_headlines(document: Document) -> str:
 
 
 def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str, Any]]:
-    """Yield what people wait for, of each kernel's own code beside the module's."""
+    """Yield what people wait for, of each kernel's own code beside the module's.
+
+    And what patches gain, of a kernel without them and the one with them.
+    """
     for name, document in named_documents:
         for table in headlines.make_tables([document]):
             notes = [*headlines.list_notes([document])]
             chart = figure.draw_titled(document, [*headlines.list_ratios(document)])
             yield {"name": name, "table": table, "notes": notes, "chart": chart}
+        for table in patched.list_tables([document]):
+            yield {"name": name, "table": table, "notes": [patched.SHARES], "chart": ""}
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ HEADINGS = (
 
 SHARES = (
     "faster: how much the patches gain over base; of the …: how fast they are relative "
-    "to these, 1.00 is as fast. Above, rows are relative to the patched kernel."
+    "to these, 1.00 is as fast. Other tables are relative to the patched kernel."
 )
 
 

@@ -8,7 +8,7 @@ import patch_tables
 import pytest
 from msgspec.structs import replace
 
-from bulkmm.report import patched
+from bulkmm.report import page, patched
 from bulkmm.results.model import Document
 from lab.machine import kernel_kinds
 
@@ -54,6 +54,8 @@ def test_a_run_ends_in_the_gains(
     document.machine["cpu"]["model"] = "An & Other"
     patched.print_gains([document])
     assert "An & Other (family 25, model 1), Linux 7.3" in capsys.readouterr().out
+    html = page.render_html([document], ["gains"], "t")
+    assert html.index("base → patched") < html.index("template-copy")
     kasan = PATCHED.replace("patched", "patched-kasan")
     older = PATCHED.replace("patched", "patched-6.12").replace("7.3", "6.12", 1)
     for release in (BASE, kasan, older, "7.3-patched-by-hand"):
