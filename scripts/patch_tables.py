@@ -17,12 +17,13 @@ UPSTREAM = ROOT / "docs" / "upstream.md"
 
 def update_upstream(text: str, cpus: dict[str, CpuResults]) -> str:
     """Return docs/upstream.md with what the patches gain on each CPU."""
-    lines = [
-        line
+    results = [
+        documents
         for cpu_results in cpus.values()
         if (documents := select_results(cpu_results, PATCHED))
-        for line in make_gains(documents)
     ]
+    results.sort(key=lambda documents: any(map(describe_age, documents)))
+    lines = [line for documents in results for line in make_gains(documents)]
     return GENERATED.sub(lambda _: "\n".join(["", *lines]), text)
 
 
@@ -30,15 +31,19 @@ def make_gains(documents: list[Document]) -> Iterator[str]:
     """Return the tables of a CPU."""
     yield from (f"### {conditions.cpu_name(documents[0])}", "")
     for document in documents:
+        if age := describe_age(document):
+            yield from wrap_paragraph(age)
         yield from patched.make_table(document).markdown()
-        notes = f"{describe_document(document)}{describe_patches(document)}"
-        yield from wrap_paragraph(notes)
+        yield from wrap_paragraph(describe_document(document))
 
 
-def describe_patches(document: Document) -> str:
-    """Return a sentence if the kernel of a result had other patches than now."""
+def describe_age(document: Document) -> str:
+    """Return what has changed since a result was measured: the patches, the method."""
     release = str(document.run[size_grid.AGAINST])
     kind = kernel_kinds.of_release(release)
-    if kind and kind.release(release.partition("-")[0]) == release:
-        return ""
-    return f" The patches or the configuration have changed since {release}."
+    lines = []
+    if not kind or kind.release(release.partition("-")[0]) != release:
+        lines.append(f"The patches or the configuration have changed since {release}.")
+    if not any(name.endswith("predictors") for name in document.run):
+        lines.append("Branch predictors were not reset.")
+    return " ".join(lines)

@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from bench import amount
 from bench.kernel import find, fuzz, measure, scenarios
 from bench.kernel.measure import Job
-from bulkmm.report import headlines, patched
+from bulkmm.report import output
 from bulkmm.results import finish, result_tables
-from bulkmm.results.model import Document
 from bulkmm.shell import size
 from bulkmm.shell.errors import Exit, UsageError
 from bulkmm.shell.progress import Progress
@@ -48,7 +47,9 @@ def run_kernel(args: argparse.Namespace) -> int:
         ) as observer:
             document = measure.measure_kernel(job, names, progress, observer)
     wanted = result_tables.Show(all_rows=args.all_rows)
-    return finish.finish_run(args, document, lambda: _print_document(document, wanted))
+    return finish.finish_run(
+        args, document, lambda: output.print_results([document], wanted)
+    )
 
 
 def list_subjects(args: argparse.Namespace) -> Sequence[str]:
@@ -56,13 +57,6 @@ def list_subjects(args: argparse.Namespace) -> Sequence[str]:
     if args.subject != "all":
         return (args.subject,)
     return tuple(measure.SUBJECTS) if args.against else SUBJECTS
-
-
-def _print_document(document: Document, wanted: result_tables.Show) -> None:
-    """Print the tables, and at the end what people wait for, or what patches gain."""
-    result_tables.print_documents([document], show=wanted)
-    headlines.print_headlines([document])
-    patched.print_gains([document])
 
 
 def _choose_scenarios(args: argparse.Namespace) -> Sequence[str]:

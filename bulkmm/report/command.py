@@ -55,7 +55,7 @@ report: bulkmm.report.command:run_report
 
 def run_show(args: argparse.Namespace) -> int:
     """Print one table of all the files, or the schema of such files."""
-    from bulkmm.report import headlines, patched
+    from bulkmm.report import output
     from bulkmm.results import model, result_tables
 
     if args.schema:
@@ -71,14 +71,9 @@ def run_show(args: argparse.Namespace) -> int:
         return Exit.OK
     wanted = result_tables.Show(full=args.full, all_rows=args.all_rows)
     if args.markdown:
-        print(result_tables.format_markdown(*documents, show=wanted), end="")
-        if tables := patched.list_tables(documents):
-            lines = [line for table in tables for line in table.markdown()]
-            print("", *lines, patched.SHARES, sep="\n")
+        print(output.format_results(documents, wanted), end="")
     else:
-        result_tables.print_documents(documents, show=wanted)
-        headlines.print_headlines(documents)
-        patched.print_gains(documents)
+        output.print_results(documents, wanted)
     return Exit.OK
 
 

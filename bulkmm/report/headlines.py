@@ -206,8 +206,9 @@ def describe_scope(documents: Sequence[Document]) -> str:
             "The last column has the least and the most median of the kernels in this "
             f"table{', for devices of 100 GiB' if devices else ''} (1.00: a CPU where "
             "no gain was proven), and on how many CPUs. Your run may be outside the "
-            "span. Devices and mappings gain more with Safe RET, which mispredicts "
-            "each return of the functions called for a page, than with plain returns."
+            "span. Devices and mappings gain more with Safe RET than with plain "
+            "returns: each return of a function called for a page is mispredicted "
+            "there."
         )
     return " ".join(texts)
 

@@ -114,7 +114,8 @@ def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str,
             notes = [*headlines.list_notes([document])]
             chart = figure.draw_titled(document, [*headlines.list_ratios(document)])
             yield {"name": name, "table": table, "notes": notes, "chart": chart}
-        for table in patched.list_tables([document]):
+        if patched.is_of_patches(document):
+            table = patched.make_titled(document)
             yield {"name": name, "table": table, "notes": [patched.SHARES], "chart": ""}
 
 

@@ -5,7 +5,7 @@ A result of "bench kernel --kernel base --against patched --module default".
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace as replace_fields
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from bulkmm.control.format import format_duration
 from bulkmm.results import conditions, result_tables
 from bulkmm.results.model import LIMIT, Document, Ratio, Result
 from bulkmm.results.size_grid import AGAINST
-from bulkmm.results.table import Table, print_lines
+from bulkmm.results.table import Table
 
 BASE = "kernel"
 # the lab's names: the newest series is not in them
@@ -30,29 +30,16 @@ HEADINGS = (
 
 SHARES = (
     "faster: how much the patches gain over base; of the …: how fast they are relative "
-    "to these, 1.00 is as fast. Other tables are relative to the patched kernel."
+    "to these, 1.00 is as fast. --all-rows has every variant, relative to patched."
 )
 
 
-def list_tables(documents: Sequence[Document]) -> list[Table]:
-    """Return a table for each result of base and patched, headed by its CPU."""
-    tables = []
-    for document in filter(is_of_patches, documents):
-        table = make_table(document)
-        kernel, *headings = table.headings
-        first = f"{conditions.cpu_name(document)}, {kernel}"
-        tables.append(replace_fields(table, headings=[first, *headings]).drop_empty())
-    return tables
-
-
-def print_gains(documents: Sequence[Document]) -> None:
-    """Print the tables, and what they mean; if there are none, nothing."""
-    tables = list_tables(documents)
-    for table in tables:
-        print()
-        table.print()
-    if tables:
-        print_lines(["", SHARES])
+def make_titled(document: Document) -> Table:
+    """Return the table of one result alone, headed by its CPU."""
+    table = make_table(document)
+    kernel, *headings = table.headings
+    first = f"{conditions.cpu_name(document)}, {kernel}"
+    return replace_fields(table, headings=[first, *headings]).drop_empty()
 
 
 def is_of_patches(document: Document) -> bool:

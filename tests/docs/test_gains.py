@@ -6,10 +6,10 @@ import re
 import made
 import patch_tables
 import pytest
-from msgspec.structs import replace
 
-from bulkmm.report import page, patched
+from bulkmm.report import output, page, patched
 from bulkmm.results.model import Document
+from bulkmm.results.result_tables import Show
 from lab.machine import kernel_kinds
 
 BASE, PATCHED = "7.3.4+deb13-base.123456-amd64", "7.3.4+deb13-patched.123456-amd64"
@@ -47,24 +47,26 @@ def test_a_row_is_the_gain_and_the_shares_of_others(document: Document) -> None:
     assert [float(share) for share in shares] == near(30 / 25, 24 / 25, 20 / 25)
 
 
-def test_a_run_ends_in_the_gains(
+def test_a_result_of_patches_is_shown_by_their_gains(
     document: Document, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And no other does: of what else is compared, neither is the base."""
+    """And no other is; rows relative to the patched kernel are on demand."""
     document.machine["cpu"]["model"] = "An & Other"
-    patched.print_gains([document])
-    assert "An & Other (family 25, model 1), Linux 7.3" in capsys.readouterr().out
+    title = "An & Other (family 25, model 1), Linux 7.3"
+    text = output.format_results([document], Show())
+    assert title in text
+    assert PATCHED in text
+    assert "template-copy" not in text
+    text = output.format_results([document], Show(all_rows=True))
+    assert text.index("template-copy") < text.index(title)
     html = page.render_html([document], ["gains"], "t")
     assert html.index("base → patched") < html.index("template-copy")
     kasan = PATCHED.replace("patched", "patched-kasan")
     older = PATCHED.replace("patched", "patched-6.12").replace("7.3", "6.12", 1)
     for release in (BASE, kasan, older, "7.3-patched-by-hand"):
-        patched.print_gains(
-            [replace(document, run=document.run | {"against": release})]
-        )
-    document.machine["kernel"] = PATCHED
-    patched.print_gains([document, made.kernel()])
-    assert not capsys.readouterr().out
+        document.run["against"] = release
+        output.print_results([document, made.kernel()], Show())
+        assert "base → patched" not in capsys.readouterr().out
 
 
 def test_the_page_has_each_cpu(document: Document) -> None:
@@ -89,6 +91,10 @@ def test_changed_patches_are_told(document: Document) -> None:
     kind = kernel_kinds.find_kind("patched")
     assert kind
     note = f"have changed since {PATCHED}."
-    assert note in " ".join(patch_tables.make_gains([document]))
-    document.run["against"] = kind.release("7.3.4+deb13")
-    assert "changed" not in " ".join(patch_tables.make_gains([document]))
+    text = " ".join(patch_tables.make_gains([document]))
+    assert text.index(note) < text.index("| pmem-fsdax-100g")
+    assert "predictors were not reset" in text
+    document.run |= {"against": kind.release("7.3.4+deb13"), "predictors": "reset"}
+    text = " ".join(patch_tables.make_gains([document]))
+    assert "changed" not in text
+    assert "reset" not in text

@@ -148,8 +148,8 @@ def test_how_much_was_measured_is_told() -> None:
         "The last column has the least and the most median of the kernels in this "
         "table, for devices of 100 GiB (1.00: a CPU where no gain was proven), and on "
         "how many CPUs. Your run may be outside the span. Devices and mappings gain "
-        "more with Safe RET, which mispredicts each return of the functions called for "
-        "a page, than with plain returns."
+        "more with Safe RET than with plain returns: each return of a function called "
+        "for a page is mispredicted there."
     )
     document.results = [r for r in document.results if r.operation == "memmap"]
     assert "¹" not in headlines.describe_scope([document])
