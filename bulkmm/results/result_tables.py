@@ -290,7 +290,8 @@ def _describe_rest(document: Document, show: Show) -> list[str]:
     if rows >= many:
         return []
     full = "bulkmm show --full --all-rows RESULT.json"
-    return [f"Of {many} ratios the table has {rows}: {full} has all."]
+    keep = "(-o RESULT.json keeps a result)"
+    return [f"Of {many} ratios the table has {rows}: {full} has all {keep}."]
 
 
 def make_tables(documents: list[Document], show: Show = DEFAULT) -> list[Table]:

@@ -289,3 +289,4 @@ def test_that_the_cpu_was_busy_is_told_first(run: dict[str, Any], share: str) ->
     warning = f"The CPU was busy ({share} on 2 CPUs): times and ratios are not"
     assert first.startswith(warning if share else headlines.SCOPE)
     assert (warning in conclusion.draw_conclusion(document)) == bool(share)
+    assert ("Proven" in headlines.describe_losses([document])) != bool(share)
