@@ -44,6 +44,7 @@ def describe_age(document: Document) -> str:
     lines = []
     if not kind or kind.release(release.partition("-")[0]) != release:
         lines.append(f"The patches or the configuration have changed since {release}.")
-    if not any(name.endswith("predictors") for name in document.run):
+    states = [v for name, v in document.run.items() if name.endswith("predictors")]
+    if {*states} != {"reset"}:
         lines.append("Branch predictors were not reset.")
     return " ".join(lines)

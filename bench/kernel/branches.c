@@ -30,7 +30,7 @@
 
 static unsigned int resets;
 
-/* Right before a sample; evicts the caches of instructions, too. */
+/* Before a sample; evicts the caches of instructions, too. */
 void branches_reset(void)
 {
 	static uint64_t number = 1;

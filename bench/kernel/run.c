@@ -38,8 +38,9 @@ static uint64_t run_call(const struct run *run, const struct scenario *s,
 }
 
 /*
- * Runs a variant once; returns how long it took. Predictors begin with nothing
- * learnt; calls that are short, and so repeated, are preceded by one not timed.
+ * Runs a variant once; returns how long it took. Predictors have learnt nothing
+ * of other variants; calls that are short, and so repeated, are preceded by one
+ * that is not timed.
  */
 uint64_t run_once(const struct run *run, const struct scenario *s,
 		  const struct variant *variant)

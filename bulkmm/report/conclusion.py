@@ -10,11 +10,12 @@ from bulkmm.results.model import NS, Document, Ratio
 # the first present leads its scenario
 BASES = ("rebuild", "off", "absent", "prealloc", "read")
 # the variant that represents the module: the first of these present
-LEADING = ("on", "auto", "pte", "block", "bulkmm", "server", "kept")
+LEADING = ("on", "auto", "pte", "block", "bulkmm", "server", "kept", size_grid.AGAINST)
 PEER = "the fastest peer"
 BASE_NAMES = {
     size_grid.STOCK: "the stock kernel's own code",
     size_grid.AGAINST: "the kernel of --against",
+    size_grid.KERNEL: "the kernel without the patches",
     "rebuild": "the kernel's loop",
     "off": "the module off",
     "absent": "no module",

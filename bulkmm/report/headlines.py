@@ -290,8 +290,8 @@ SLOWER = "Proven to be slower, of what ran"
 
 def describe_losses(documents: Sequence[Document], lead: str = SLOWER) -> str:
     """Return what is slower with the module; nothing is proven beside other work."""
-    if lead == SLOWER and any(map(conditions.describe_load, documents)):
-        lead = "Slower in this run, of what ran"
+    if any(map(conditions.describe_load, documents)):
+        lead = "Slower, beside other work"
     proven, unstable = (
         _list_losses(documents, unstable=mark) for mark in (False, True)
     )

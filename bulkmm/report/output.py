@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What ``show`` and ``bench kernel`` print of results."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bulkmm.report import headlines, patched
-from bulkmm.results import conditions, result_tables, size_grid
+from bulkmm.results import result_tables
 from bulkmm.results.model import Document
-from bulkmm.results.result_tables import LEGEND, Show
+from bulkmm.results.result_tables import Show
 from bulkmm.results.table import print_lines
 
 
@@ -19,10 +19,10 @@ def print_results(documents: Sequence[Document], show: Show) -> None:
     for i, document in enumerate(gains):
         if whole or i:
             print()
-        patched.make_titled(document).print()
-        print_lines(["", *_list_notes(document)])
+        patched.make_cpu_table(document).print()
+        print_lines(["", *patched.list_notes(document)])
     if gains:
-        print_lines([patched.SHARES, LEGEND])
+        print_lines(["", *patched.LEGENDS])
 
 
 def format_results(documents: Sequence[Document], show: Show) -> str:
@@ -31,10 +31,10 @@ def format_results(documents: Sequence[Document], show: Show) -> str:
     lines = [result_tables.format_markdown(*whole, show=show)] if whole else []
     gains = [*filter(patched.is_of_patches, documents)]
     for document in gains:
-        lines += patched.make_titled(document).markdown()
-        lines += [f"{note}  " for note in _list_notes(document)]
+        lines += patched.make_cpu_table(document).markdown()
+        lines += [*(f"{note}  " for note in patched.list_notes(document)), ""]
     if gains:
-        lines += [f"{note}  " for note in (patched.SHARES, LEGEND)]
+        lines += [f"{note}  " for note in patched.LEGENDS]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -46,10 +46,3 @@ def _list_whole(documents: Sequence[Document], show: Show) -> list[Document]:
     if show.full or show.all_rows:
         return [*documents]
     return [one for one in documents if not patched.is_of_patches(one)]
-
-
-def _list_notes(document: Document) -> Iterator[str]:
-    """Yield the notes below what patches gain."""
-    yield f"patched: {document.run[size_grid.AGAINST]}."
-    yield from size_grid.describe_controls(document)
-    yield from conditions.list_footnotes(document)

@@ -54,6 +54,7 @@ def render_html(
     heads = [
         row
         for name, document in named_documents
+        if not patched.is_of_patches(document)
         for row in list_headlines(document, name)
     ]
     # Native first, then those with published figures.
@@ -115,20 +116,23 @@ def _lead(named_documents: Iterable[tuple[str, Document]]) -> Iterator[dict[str,
             chart = figure.draw_titled(document, [*headlines.list_ratios(document)])
             yield {"name": name, "table": table, "notes": notes, "chart": chart}
         if patched.is_of_patches(document):
-            table = patched.make_titled(document)
-            yield {"name": name, "table": table, "notes": [patched.SHARES], "chart": ""}
+            table = patched.make_cpu_table(document)
+            notes = [*patched.list_notes(document), *patched.LEGENDS]
+            yield {"name": name, "table": table, "notes": notes, "chart": ""}
 
 
 def _source(whole: Document, name: str) -> dict[str, Any]:
     """Return all of one document, by the names in page.html."""
     document, where = whole.printed(), conditions.get_accelerator(whole)
+    gains = patched.is_of_patches(document)
+    leading = patched.select_gains(document) if gains else document
     values = {one: document.machine.get(one) for one in VERSIONS}
     values["seed"] = document.run.get("seed")
     versions = {one: str(value) for one, value in values.items() if value is not None}
     return {
         "name": name,
         "where": where,
-        "conclusion": conclusion.draw_conclusion(document),
+        "conclusion": conclusion.draw_conclusion(leading),
         "notes": result_tables.list_notes([document]),
         "facts": {**conditions.list_facts(document), **versions},
         "commands": conclusion.list_commands(document),

@@ -6,18 +6,16 @@ A result of "bench kernel --kernel base --against patched --module default".
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace as replace_fields
 
 from msgspec.structs import replace
 
 from bulkmm.control import requirements
 from bulkmm.control.format import format_duration
-from bulkmm.results import conditions, result_tables
+from bulkmm.results import conditions, result_tables, size_grid
 from bulkmm.results.model import LIMIT, Document, Ratio, Result
-from bulkmm.results.size_grid import AGAINST
+from bulkmm.results.size_grid import AGAINST, KERNEL
 from bulkmm.results.table import Table
 
-BASE = "kernel"
 # the lab's names: the newest series is not in them
 RELEASE = re.compile(r"(\d+\.\d+)\.\d+\+deb1\d-(base|patched)(?:-[\d.]+)?\.\w+-amd64")
 # what a series does the same work by; of several, the fastest counts
@@ -30,16 +28,33 @@ HEADINGS = (
 
 SHARES = (
     "faster: how much the patches gain over base; of the …: how fast they are relative "
-    "to these, 1.00 is as fast. --all-rows has every variant, relative to patched."
+    "to these, 1.00 is as fast. bulkmm show --all-rows RESULT.json (bench keeps one "
+    "with -o) has every variant, relative to the patched kernel."
 )
+LEGENDS = SHARES, result_tables.PAIRED, result_tables.CONTROLS, result_tables.LEGEND
 
 
-def make_titled(document: Document) -> Table:
+def list_notes(document: Document) -> list[str]:
+    """Return the notes below the table of one result."""
+    return [
+        *filter(None, [conditions.describe_load(document)]),
+        f"patched: {document.run[AGAINST]}.",
+        *size_grid.describe_controls(document),
+        *conditions.list_footnotes(document),
+    ]
+
+
+def make_cpu_table(document: Document) -> Table:
     """Return the table of one result alone, headed by its CPU."""
     table = make_table(document)
-    kernel, *headings = table.headings
+    kernel, times, *shares = table.headings
     first = f"{conditions.cpu_name(document)}, {kernel}"
-    return replace_fields(table, headings=[first, *headings]).drop_empty()
+    brief = Table(
+        [first, *(name.removeprefix("of the ") for name in shares)],
+        [[scenario, *cells] for scenario, _, *cells in table.rows],
+    )
+    headings = [first, times, *shares]
+    return Table(headings, table.rows, brief=brief.drop_empty()).drop_empty()
 
 
 def is_of_patches(document: Document) -> bool:
@@ -54,14 +69,22 @@ def is_of_patches(document: Document) -> bool:
 def make_table(document: Document) -> Table:
     """Return a table with a row per scenario: times, and patched beside the others."""
     series = requirements.series_of(conditions.get_kernel(document))
-    gains = {
-        ratio.scenario: invert_ratio(ratio)
-        for ratio in document.ratios
-        if (ratio.base, ratio.variant) == (AGAINST, BASE)
-    }
-    rows = [_make_row(document, ratio) for ratio in gains.values()]
+    rows = [_make_row(document, ratio) for ratio in _list_gains(document)]
     kernel = f"Linux {series}, {conditions.name_returns(document)}"
     return Table((kernel, *HEADINGS), rows)
+
+
+def select_gains(document: Document) -> Document:
+    """Return a result as if the kernel without the patches were its only base."""
+    return replace(document, ratios=_list_gains(document))
+
+
+def _list_gains(document: Document) -> list[Ratio]:
+    return [
+        invert_ratio(ratio)
+        for ratio in document.ratios
+        if (ratio.base, ratio.variant) == (AGAINST, KERNEL)
+    ]
 
 
 def invert_ratio(ratio: Ratio) -> Ratio:
@@ -74,7 +97,7 @@ def invert_ratio(ratio: Ratio) -> Ratio:
 
 def _make_row(document: Document, ratio: Ratio) -> list[str]:
     arms = {r.variant: r for r in document.results if r.scenario == ratio.scenario}
-    two = (arms[name].median for name in (BASE, AGAINST))
+    two = (arms[name].median for name in (KERNEL, AGAINST))
     times = " → ".join(map(format_duration, two))
     shares = (_format_share(arms, ways) for ways in (PUBLISHED, MODULE, (LIMIT,)))
     return [ratio.scenario, times, result_tables.format_ratio(ratio), *shares]

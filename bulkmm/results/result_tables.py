@@ -290,7 +290,7 @@ def _describe_rest(document: Document, show: Show) -> list[str]:
     if rows >= many:
         return []
     full = "bulkmm show --full --all-rows RESULT.json"
-    keep = "(-o RESULT.json keeps a result)"
+    keep = "(bench keeps one with -o RESULT.json)"
     return [f"Of {many} ratios the table has {rows}: {full} has all {keep}."]
 
 

@@ -16,6 +16,7 @@ from bulkmm.shell.size import name_size
 MANY = 4  # from this many scenarios of one operation a grid is shorter than rows
 STOCK = "stock"  # a kernel's own code
 AGAINST = "against"  # the same of the kernel to compare with
+KERNEL = "kernel"  # and of the other
 USES = {
     "again": "again, hot",
     "then-read": "then read in order",

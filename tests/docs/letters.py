@@ -60,7 +60,7 @@ ROW = re.compile(rf"^ +(\S.*?)  +({TIME}  +{TIME}  +\d.*)$", re.MULTILINE)
 
 def has_result(text: str) -> bool:
     """Return whether results/ has what a letter's table shows."""
-    return "--against base" in text
+    return "--against patched" in text
 
 
 def find_result(letter: Path) -> Path:

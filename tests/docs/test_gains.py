@@ -61,6 +61,10 @@ def test_a_result_of_patches_is_shown_by_their_gains(
     assert text.index("template-copy") < text.index(title)
     html = page.render_html([document], ["gains"], "t")
     assert html.index("base → patched") < html.index("template-copy")
+    assert "1 of 1 faster than the kernel without the patches" in html
+    assert "kernel of --against" not in html.partition("<main")[0]
+    two = output.format_results([document, document], Show())
+    assert two.count(f"\n\n| {title}") == 1
     kasan = PATCHED.replace("patched", "patched-kasan")
     older = PATCHED.replace("patched", "patched-6.12").replace("7.3", "6.12", 1)
     for release in (BASE, kasan, older, "7.3-patched-by-hand"):

@@ -131,7 +131,7 @@ def test_where_the_other_ratios_are_is_told() -> None:
     command = "bulkmm show --full --all-rows RESULT.json"
     many = len(document.ratios)
     line = f"Of {many} ratios the table has {len(rows)}: {command} has all "
-    line += "(-o RESULT.json keeps a result)."
+    line += "(bench keeps one with -o RESULT.json)."
     assert line in result_tables.list_notes([document])
     everything = result_tables.Show(full=True, all_rows=True)
     assert line not in result_tables.list_notes([document], everything)
