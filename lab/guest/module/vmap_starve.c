@@ -71,7 +71,10 @@ void bmm_vmap_starve_exit(void)
 		free_vm_area(area);
 }
 
-/* The next window that was never mapped; 0: none is left. */
+/*
+ * The next window that was never mapped; 0: none is left. None begins where the
+ * areas below may have tables: those of a PUD entry.
+ */
 static unsigned long next_window(void)
 {
 	if (!area)
@@ -79,7 +82,8 @@ static unsigned long next_window(void)
 				       BMM_TEST_SPARSE);
 	if (!area || windows_used == WINDOWS)
 		return 0;
-	return ALIGN((unsigned long)area->addr + BEFORE * PAGE_SIZE, P4D_SIZE) +
+	return ALIGN((unsigned long)area->addr + PUD_SIZE + BEFORE * PAGE_SIZE,
+		     P4D_SIZE) +
 	       windows_used++ * P4D_SIZE - BEFORE * PAGE_SIZE;
 }
 
