@@ -192,15 +192,24 @@ def _report_error(
     return code
 
 
+def _explain_module(error: ModuleNotFoundError) -> Exception:
+    """Return how to install a module that is missing; of our own, the error."""
+    from bulkmm import libraries
+
+    name = str(error.name)
+    if libraries.is_optional(name):
+        remedy = libraries.explain_remedy(name)
+        return BulkmmError(f"{name} is not installed: {remedy}")
+    rooms = ("bulkmm", *checkout.ROOMS)
+    if name.partition(".")[0] in rooms or not checkout.has_rooms():
+        return error
+    return BulkmmError(f"{name} is not installed: run make build")
+
+
 def _explain_error(error: BaseException) -> tuple[str, int]:
     """Return an error's message and exit code."""
     if isinstance(error, ModuleNotFoundError):
-        from bulkmm import libraries
-
-        if libraries.is_optional(name := str(error.name)):
-            error = BulkmmError(
-                f"{name} is not installed: {libraries.explain_remedy(name)}"
-            )
+        error = _explain_module(error)
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else Exit.OK
     if isinstance(error, BulkmmError):

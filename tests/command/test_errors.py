@@ -56,6 +56,16 @@ def unread() -> Iterator[int]:
             "bulkmm: internal error: ZeroDivisionError: a b",
         ),
         (RecursionError(), 70, "bulkmm: internal error: RecursionError"),
+        (
+            ModuleNotFoundError(name="elftools.elf"),
+            3,
+            "bulkmm: elftools.elf is not installed: run make build",
+        ),
+        (
+            ModuleNotFoundError("no lab.x", name="lab.x"),
+            70,
+            "bulkmm: internal error: ModuleNotFoundError: no lab.x",
+        ),
         (SystemExit(0), 0, ""),
     ],
 )
