@@ -28,7 +28,7 @@
 	"2:\n\t"           \
 	".endr"
 
-static unsigned int resets;
+static bool reset;
 
 /* Before a sample; evicts the caches of instructions, too. */
 void branches_reset(void)
@@ -36,7 +36,7 @@ void branches_reset(void)
 	static uint64_t number = 1;
 	unsigned int i;
 
-	resets++;
+	reset = true;
 	for (i = 0; i < PASSES; i++)
 		asm volatile(BRANCHES
 			     : "+&r"(number)
@@ -48,5 +48,5 @@ void branches_reset(void)
 /* Whether they were reset, for results. */
 const char *branches_state(void)
 {
-	return resets ? "reset" : "kept";
+	return reset ? "reset" : "kept";
 }

@@ -9,7 +9,7 @@ from bulkmm.results.model import NS, Document, Ratio
 
 # the first present leads its scenario
 BASES = ("rebuild", "off", "absent", "prealloc", "read")
-# the variant that represents the module: the first of these present
+# the variant that represents the module, or patches: the first of these present
 LEADING = ("on", "auto", "pte", "block", "bulkmm", "server", "kept", size_grid.AGAINST)
 PEER = "the fastest peer"
 BASE_NAMES = {

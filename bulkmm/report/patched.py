@@ -47,13 +47,13 @@ def list_notes(document: Document) -> list[str]:
 def make_cpu_table(document: Document) -> Table:
     """Return the table of one result alone, headed by its CPU."""
     table = make_table(document)
-    kernel, times, *shares = table.headings
+    kernel, times, *ratios = table.headings
     first = f"{conditions.cpu_name(document)}, {kernel}"
     brief = Table(
-        [first, *(name.removeprefix("of the ") for name in shares)],
+        [first, *(name.removeprefix("of the ") for name in ratios)],
         [[scenario, *cells] for scenario, _, *cells in table.rows],
     )
-    headings = [first, times, *shares]
+    headings = [first, times, *ratios]
     return Table(headings, table.rows, brief=brief.drop_empty()).drop_empty()
 
 
